@@ -1,0 +1,89 @@
+// The values of the ledger: what a commit is, once it is numbered. Immutable, no I/O, safe to share between threads.
+//
+// A *space* is the consistency boundary: its commits are numbered 1, 2, 3 … without gaps, and visibility order is number
+// order. A commit holds changes with ordinals 0..n-1, each with the record before and after as the JSON text that
+// PostgreSQL produced (never parsed and printed again).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace viewgate::ledger {
+
+/// A commit's number in its space; 0 = before the first commit. Never an index, never a byte offset.
+struct Sequence {
+  std::int64_t value = 0;
+  friend auto operator<=>(Sequence, Sequence) = default;
+  [[nodiscard]] Sequence next() const { return Sequence{value + 1}; }
+};
+
+/// The random 64-bit mark of a commit. Two histories that gave one number to different commits differ in it.
+/// The stamp of sequence 0 is 0.
+struct Stamp {
+  std::uint64_t value = 0;
+  friend auto operator<=>(Stamp, Stamp) = default;
+};
+
+/// A place in a space's log, with the mark that proves which history it belongs to.
+struct Position {
+  Sequence sequence;
+  Stamp stamp;
+  friend auto operator<=>(Position, Position) = default;
+};
+
+/// What happened to one record. `moved`: the row still exists but belongs to another space (or none) now; for this space it
+/// has a `before` and no `after`, like `deleted`, but it is not a tombstone.
+enum class ChangeKind : std::uint8_t { created, updated, deleted, moved };
+
+/// One change of one record. Texts are JSON as PostgreSQL's to_jsonb(…)::text wrote it.
+struct Change {
+  std::int64_t ordinal = 0;           ///< 0..n-1 inside the commit
+  ChangeKind kind = ChangeKind::created;
+  std::string collection;             ///< "schema.table" of a captured table, or a managed collection's name
+  std::string key;                    ///< JSON array of the primary key's columns, for example [42] or ["a", 7]
+  std::optional<std::string> before;  ///< JSON object; absent for created
+  std::optional<std::string> after;   ///< JSON object; absent for deleted and moved
+};
+
+/// Where a commit came from.
+struct Provenance {
+  std::string source;  ///< "capture" or "append"
+  std::string role;    ///< the database role of the writing session
+  std::string at;      ///< the writer's transaction time, RFC 3339 text in UTC, as PostgreSQL wrote it
+};
+
+/// One commit, whole. What `Store::pull` returns.
+struct Commit {
+  std::string space;
+  Position position;
+  Provenance provenance;
+  std::vector<Change> changes;  ///< may be empty; ordinals 0..n-1
+};
+
+/// A piece of one commit, bounded in bytes: what travels from the tailer to projection, so that a commit of a million
+/// changes is never held whole. Small commits (nearly all) are one part with first == last == true.
+/// Invariants: the parts of a commit follow each other with no other commit of the space between them. `by_key`: changes
+/// are ordered by (collection, key, ordinal) instead of by ordinal, and all changes of one record are in one part.
+struct CommitPart {
+  std::string space;
+  Position position;
+  Provenance provenance;
+  std::vector<Change> changes;
+  bool first = true;
+  bool last = true;
+  bool by_key = false;
+};
+using CommitPartPtr = std::shared_ptr<const CommitPart>;
+
+/// The seed's page: whole commits, the cursor after the last one (the given cursor when empty), and whether more waits.
+struct PullPage {
+  std::vector<Commit> commits;
+  Sequence next_cursor;
+  bool has_more = false;
+};
+
+}  // namespace viewgate::ledger

@@ -1,0 +1,55 @@
+// What can go wrong in the ledger, and the Result that carries it. The one place that reads a database error is error.cpp.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <exception>
+#include <string>
+
+namespace viewgate::ledger {
+
+/// Every outcome a caller can act on. gateway/errors turns each into its wire form, in one switch without default.
+enum class errc {
+  invalid_cursor,        ///< negative, or beyond the head
+  invalid_limit,         ///< below one
+  history_unavailable,   ///< below the horizon (the seed's HistoryUnavailable)
+  history_diverged,      ///< the stamp at that sequence is another: the database lost commits (restore, failover)
+  commit_too_large,      ///< pull would exceed its byte limit
+  log_corrupt,           ///< sequences read are not contiguous: never delivered
+  unavailable,           ///< the database cannot be reached, or the connection broke
+  timeout,               ///< a deadline passed
+  retry,                 ///< serialization failure, deadlock, lock timeout
+  not_capturable,        ///< a table that cannot be captured; detail says why
+  capture_missing,       ///< a captured table that the model names is not captured
+  wrong_schema_version,  ///< the schema in the database is another version's
+  unsuitable_database,   ///< standby, fsync off, transaction-mode pooler, too old; detail says which
+  programs_missing,      ///< PostgreSQL's programs were not found (embedded cluster)
+  rejected               ///< any other database error; sqlstate says which
+};
+
+/// `detail` may hold user data: it is logged, never sent to a client.
+struct Error {
+  errc code = errc::rejected;
+  std::string sqlstate;  ///< five characters, or empty
+  std::string detail;    ///< one line, names the thing and what would be right
+};
+
+[[nodiscard]] const char* name(errc code);
+
+class Failure : public std::exception {
+ public:
+  explicit Failure(Error error) : error_(std::move(error)) {}
+  [[nodiscard]] const char* what() const noexcept override { return error_.detail.c_str(); }
+  [[nodiscard]] const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+};
+
+[[noreturn]] inline void throw_exception_from_error(const Error& error, const boost::source_location&) {
+  throw Failure(error);
+}
+
+template <class T>
+using Result = boost::system::result<T, Error>;
+
+}  // namespace viewgate::ledger
