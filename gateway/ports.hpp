@@ -1,0 +1,108 @@
+// The seam between the engine (one thread: tail, groups, bootstraps) and the reactors (a thread each: sockets). What crosses
+// it is an immutable value posted to the other side's loop; nothing else is shared. In the simulator both sides run in one
+// thread and the posts are the simulator's to delay and to order between links (never within one).
+//
+// The way of a commit: Tailer -> Engine::on_part -> Projector -> Delivery per reactor -> ring of each group -> sockets.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gateway/protocol.hpp"
+#include "ledger/commit.hpp"
+
+namespace viewgate::gateway {
+
+struct ActiveModel;  // gateway/active_model.hpp: model, catalog, cursor keys; immutable, replaced as a whole
+struct GroupSpec;    // gateway/active_model.hpp: binding, space, group id, channel, cursor key of the group
+
+using GroupSpecPtr = std::shared_ptr<const GroupSpec>;
+using ActiveModelPtr = std::shared_ptr<const ActiveModel>;
+
+/// 128-bit identity of (space, view version, bound predicate, columns); equal on every node.
+struct GroupId {
+  std::array<std::uint8_t, 16> bytes{};
+  friend auto operator<=>(const GroupId&, const GroupId&) = default;
+};
+
+struct GroupIdHash {
+  std::size_t operator()(const GroupId& id) const noexcept {
+    std::size_t out = 0;  // the id is a digest: any eight bytes of it are a hash
+    for (std::size_t i = 0; i < sizeof(out); ++i) out = out << 8 | id.bytes[i];
+    return out;
+  }
+};
+
+/// One or more complete documents of one group, each ended by a newline, in order; shared by all reactors.
+struct GroupFrame {
+  GroupId group;
+  ledger::Sequence sequence;  ///< of the last document
+  std::string text;
+};
+using GroupFramePtr = std::shared_ptr<const GroupFrame>;
+
+/// What one turn of the engine sends to one reactor: the frames of the groups that it has joined, and how far each of its
+/// spaces has been projected (frames first: `heads` hold once they are in the rings).
+struct Delivery {
+  std::vector<GroupFramePtr> frames;
+  std::vector<std::pair<std::string, ledger::Position>> heads;
+};
+
+/// Documents for one subscriber (or several with the same need): what lies between its position and the ring.
+struct History {
+  std::string text;            ///< complete documents of the group, each ended by a newline; may be empty
+  ledger::Position through;    ///< all commits up to here are in text (or did not touch the group)
+  std::string position_token;  ///< sealed `through`, for the `ready` document
+};
+
+/// A bootstrap, complete: snapshot documents in chunks of bounded size, shared by everyone who asked for the group.
+struct SnapshotChunks {
+  ledger::Position at;
+  std::string position_token;  ///< sealed `at`
+  std::vector<std::shared_ptr<const std::string>> chunks;  ///< complete documents, each ended by a newline
+};
+
+/// Why a history or bootstrap could not be had.
+struct Refusal {
+  std::variant<ResetReason, ErrorCode> why;
+  std::chrono::milliseconds retry_after{0};  ///< with an ErrorCode
+};
+
+using HistoryReply = std::variant<std::shared_ptr<const History>, Refusal>;
+using BootstrapReply = std::variant<std::shared_ptr<const SnapshotChunks>, Refusal>;
+
+/// What the engine tells a reactor. Called on the reactor's thread, in the order in which the engine posted.
+class ReactorPort {
+ public:
+  virtual ~ReactorPort() = default;
+  /// The group is followed: every frame above `head` will be delivered from now on.
+  virtual void on_joined(const GroupId& group, ledger::Position head) = 0;
+  virtual void on_delivery(std::shared_ptr<const Delivery> delivery) = 0;
+  /// The group's state is void (history broken, view or capture changed): its subscribers start anew under the model in
+  /// force. The engine has forgotten the group.
+  virtual void on_reset(const GroupId& group, ResetReason reason) = 0;
+  virtual void on_notice(NoticeKind kind) = 0;
+  virtual void on_model(ActiveModelPtr model) = 0;
+};
+
+/// What a reactor asks of the engine; thread-safe, posts to the engine's loop. Callbacks come on the reactor's thread, in
+/// order with the ReactorPort's calls. `reactor` is the index the engine knows the port by.
+class EnginePort {
+ public:
+  virtual ~EnginePort() = default;
+  virtual void join(std::size_t reactor, GroupSpecPtr group) = 0;
+  virtual void leave(std::size_t reactor, GroupId group) = 0;
+  /// What lies after `after`, bounded in bytes: ask again until `through` is inside the ring.
+  virtual void history(std::size_t reactor, GroupId group, ledger::Position after,
+                       std::function<void(HistoryReply)> reply) = 0;
+  virtual void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) = 0;
+};
+
+}  // namespace viewgate::gateway
