@@ -1,0 +1,37 @@
+// A view, bound to one caller and one subscription: parameters, claims and the space's name have become constants.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "projection/error.hpp"
+#include "projection/group.hpp"
+#include "projection/model.hpp"
+
+namespace viewgate::projection {
+
+/// `admitted`: a policy of the view is true for the caller. Where it is not, the answer to the caller is one constant
+/// text; `refusal` is for the log of the operator ("no policy admits anybody to view x"). `parameters` and `claims` are
+/// canonical bytes: equal exactly where the values mean the same (1.0 and 1.00, other key order), the same on every
+/// node. `claims` covers the claims that the view and its policies use, absent ones included. A cursor binds both.
+struct Binding {
+  ViewPtr view;
+  std::string space;
+  bool admitted = false;
+  std::string refusal;
+  std::string parameters;
+  std::string claims;
+  GroupPtr group;  ///< what this subscription shares with all others of the same bound predicate
+};
+
+/// `parameters` and `claims` are JSON objects as text. Claims are taken as `claims ->> 'x'` would be in PostgreSQL: an
+/// absent one is NULL, one of another shape than the expression needs is an evaluation error and so admits nobody.
+[[nodiscard]] Result<Binding> bind(const ViewPtr& view, std::string_view parameters, std::string_view claims,
+                                   std::string_view space);
+
+/// The same by the view's name; errc::unknown_view.
+[[nodiscard]] Result<Binding> bind(const Model& model, std::string_view view, std::string_view parameters,
+                                   std::string_view claims, std::string_view space);
+
+}  // namespace viewgate::projection

@@ -1,0 +1,63 @@
+// Which groups may a change touch? Groups whose predicate has an equality conjunct (or an IN list) stand under the
+// value that the record must have; the others are asked about every change of their collection. Owned by one thread.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "projection/group.hpp"
+
+namespace viewgate::projection {
+
+/// The groups of one collection in one space.
+class CollectionIndex {
+ public:
+  void add(const GroupPtr& group);
+  void remove(const Group& group);
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// Groups that are asked about every change.
+  [[nodiscard]] std::size_t residual() const { return residual_.size(); }
+
+  /// Appends every group whose predicate may hold for `before` or `after` (null = absent), each once, and no group that
+  /// neither can satisfy by its indexed conjunct.
+  void candidates(const Record* before, const Record* after, std::vector<const GroupPtr*>& out) const;
+
+ private:
+  /// One indexed expression (a column, or a computed one such as aid % 10): value -> groups.
+  struct Slot {
+    Expression expression;
+    std::unordered_map<std::string, std::vector<GroupPtr>> groups;
+    std::size_t size = 0;
+  };
+  std::map<std::string, Slot> slots_;  ///< by the expression's canonical bytes
+  std::vector<GroupPtr> residual_;
+  std::size_t size_ = 0;
+};
+
+class GroupIndex {
+ public:
+  /// False: the group was there already.
+  bool add(const GroupPtr& group);
+  /// False: no such group.
+  bool remove(const Digest& id);
+  [[nodiscard]] bool contains(const Digest& id) const { return groups_.contains(id); }
+  [[nodiscard]] std::size_t size() const { return groups_.size(); }
+
+  /// Null: no group looks at this collection of this space.
+  [[nodiscard]] const CollectionIndex* find(std::string_view space, std::string_view collection) const;
+  /// False: no group looks at this space.
+  [[nodiscard]] bool has_space(std::string_view space) const { return spaces_.find(space) != spaces_.end(); }
+
+ private:
+  using Collections = std::map<std::string, CollectionIndex, std::less<>>;
+  std::map<std::string, Collections, std::less<>> spaces_;
+  std::unordered_map<Digest, GroupPtr, DigestHash> groups_;
+};
+
+}  // namespace viewgate::projection

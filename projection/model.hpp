@@ -1,0 +1,76 @@
+// The application's model: tables, views over them, and policies. Made by parse_model, immutable, shared between
+// threads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "projection/digest.hpp"
+#include "projection/expression.hpp"
+#include "projection/record.hpp"
+
+namespace viewgate::projection {
+
+/// `create policy … on t|v using (…)`. Several on one thing are joined by OR. On a table it may use columns and limits
+/// the records of every view over it; on a view it decides about the caller alone.
+struct Policy {
+  std::string name;
+  Expression predicate;
+};
+
+/// `managed`: records live in viewgate.records under `collection`. `captured`: `schema`.`relation` is the current
+/// state.
+enum class TableKind : std::uint8_t { managed, captured };
+
+struct Table {
+  TableKind kind = TableKind::managed;
+  std::string name;        ///< in the model
+  std::string collection;  ///< ledger::Change::collection: "schema.relation" of a captured table, else the name
+  std::string schema;
+  std::string relation;
+  std::vector<std::string> type_names;  ///< of each column, as the catalog or the text spells them
+  RecordLayout layout;                  ///< all columns
+  std::vector<std::size_t> primary_key;
+  std::optional<std::size_t> space_column;                ///< captured tables
+  std::int64_t capture = 0;                               ///< captured tables: part of each view's version
+  std::vector<std::vector<std::string>> conflict_groups;  ///< managed: columns of each conflict_group_… option
+  std::vector<Policy> policies;
+
+  [[nodiscard]] std::optional<std::size_t> find_column(std::string_view column) const;
+};
+
+struct Parameter {
+  std::string name;
+  Type type = Type::text;
+  bool array = false;
+};
+
+/// A view: the columns that the client may see (the whole primary key among them) and the predicate that decides
+/// membership, the table's policies already joined to it by AND.
+struct View {
+  std::string name;
+  std::shared_ptr<const Table> table;
+  std::vector<std::size_t> columns;
+  Expression predicate;
+  std::vector<Parameter> parameters;  ///< by name; all are needed
+  std::vector<Policy> policies;       ///< none = nobody is admitted
+  std::vector<std::string> claims;    ///< names of all claims that predicate and policies use, sorted
+  Digest version;                     ///< of definition, policies, columns, types and capture
+};
+using ViewPtr = std::shared_ptr<const View>;
+
+struct Model {
+  std::map<std::string, std::shared_ptr<const Table>, std::less<>> tables;
+  std::map<std::string, ViewPtr, std::less<>> views;
+
+  /// Null: no such view.
+  [[nodiscard]] ViewPtr view(std::string_view name) const;
+};
+using ModelPtr = std::shared_ptr<const Model>;
+
+}  // namespace viewgate::projection

@@ -1,0 +1,51 @@
+// Reads the model file with PostgreSQL's own parser (libpg_query) and checks everything that can be checked before a
+// caller comes: names, types, primary keys, determinism. docs/views.md is the language.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "projection/catalog.hpp"
+#include "projection/model.hpp"
+
+namespace viewgate::projection {
+
+/// `line` and `column` count from 1; columns in characters, not bytes. `message` says what was found and what is
+/// allowed.
+struct Problem {
+  int line = 1;
+  int column = 1;
+  std::string message;
+
+  /// "file:line:column: message"
+  [[nodiscard]] std::string text(std::string_view file) const;
+};
+
+/// `model` is null where there are problems. Warnings (a view that no policy opens) stop nothing.
+struct ParsedModel {
+  ModelPtr model;
+  std::vector<Problem> problems;
+  std::vector<Problem> warnings;
+};
+
+inline constexpr std::size_t model_bytes_max = 1024 * 1024;
+/// Of one statement: the parser and its printer recurse on the C stack, and 32,000 levels were measured to fit it.
+inline constexpr std::size_t statement_bytes_max = 64 * 1024;
+inline constexpr int expression_depth_max = 100;
+
+/// All problems of the text at once, in order of place.
+[[nodiscard]] ParsedModel parse_model(std::string_view text, const Catalog& catalog);
+
+struct TableName {
+  std::string schema;
+  std::string name;
+  std::string space_column;  ///< of with (space = '…'); empty = not given
+  friend bool operator==(const TableName&, const TableName&) = default;
+};
+
+/// The tables that `create table … (like schema.table)` names: what the catalog must hold before parse_model.
+/// Statements that do not parse are left out here; parse_model says what is wrong with them.
+[[nodiscard]] std::vector<TableName> referenced_tables(std::string_view text);
+
+}  // namespace viewgate::projection
