@@ -40,11 +40,14 @@ struct GroupIdHash {
   }
 };
 
-/// One or more complete documents of one group, each ended by a newline, in order; shared by all reactors.
+/// One or more complete documents of one group that belong to one commit (or one progress), each ended by a newline, in
+/// order; shared by all reactors. A commit in parts may be several frames with one position: all but the final one have
+/// `whole` false. The position carries the stamp because a reader that falls off its ring asks history from here.
 struct GroupFrame {
   GroupId group;
-  ledger::Sequence sequence;  ///< of the last document
+  ledger::Position position;
   std::string text;
+  bool whole = true;  ///< false: the commit goes on in a later frame, so no cursor may stand here
 };
 using GroupFramePtr = std::shared_ptr<const GroupFrame>;
 
