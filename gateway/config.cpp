@@ -1,0 +1,332 @@
+#include "gateway/config.hpp"
+
+#include <unistd.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace viewgate::gateway {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> out;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(separator), text.size());
+    out.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string_view trim(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+struct Unit {
+  std::string_view name;
+  std::int64_t factor;
+};
+constexpr std::array duration_units{Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000}};
+constexpr std::array byte_units{Unit{"", 1}, Unit{"KiB", 1024}, Unit{"MiB", 1024 * 1024},
+                                Unit{"GiB", 1024 * 1024 * 1024}};
+constexpr std::array count_units{Unit{"", 1}};
+
+std::span<const Unit> units_of(SettingKind kind) {
+  switch (kind) {
+    case SettingKind::duration:
+      return duration_units;
+    case SettingKind::bytes:
+      return byte_units;
+    case SettingKind::text:
+    case SettingKind::choice:
+    case SettingKind::list:
+    case SettingKind::count:
+    case SettingKind::endpoint:
+      return count_units;
+  }
+  return count_units;
+}
+
+std::optional<std::int64_t> parse_number(SettingKind kind, std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number < 0) return std::nullopt;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  for (const auto& candidate : units_of(kind)) {
+    std::int64_t out = 0;
+    if (candidate.name == unit && !__builtin_mul_overflow(number, candidate.factor, &out)) return out;
+  }
+  return std::nullopt;
+}
+
+std::string print_number(SettingKind kind, std::int64_t value) {
+  const auto units = units_of(kind);
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+    const bool fits = value != 0 && value % unit->factor == 0;
+    if (fits || unit + 1 == units.rend()) return std::to_string(value / unit->factor) + std::string(unit->name);
+  }
+  return {};
+}
+
+/// Nothing when the value was taken; else what is right.
+std::optional<std::string> store(Config& config, const Setting& setting, std::string_view raw) {
+  const auto text = trim(raw);
+  switch (setting.kind) {
+    case SettingKind::text:
+      config.*std::get<std::string Config::*>(setting.member) = text;
+      return std::nullopt;
+    case SettingKind::endpoint:
+      if (!parse_endpoint(text)) return allowed_text(setting);
+      config.*std::get<std::string Config::*>(setting.member) = text;
+      return std::nullopt;
+    case SettingKind::choice: {
+      const auto choices = split(setting.choices, '|');
+      if (std::find(choices.begin(), choices.end(), text) == choices.end()) return allowed_text(setting);
+      config.*std::get<std::string Config::*>(setting.member) = text;
+      return std::nullopt;
+    }
+    case SettingKind::list: {
+      auto& list = config.*std::get<Strings Config::*>(setting.member);
+      list.clear();
+      for (const auto part : split(text, ',')) {
+        if (const auto item = trim(part); !item.empty()) list.emplace_back(item);
+      }
+      return std::nullopt;
+    }
+    case SettingKind::count:
+    case SettingKind::bytes:
+    case SettingKind::duration:
+      break;
+  }
+  const auto number = parse_number(setting.kind, text);
+  if (!number || *number < setting.min || *number > setting.max) return allowed_text(setting);
+  if (const auto* member = std::get_if<std::int64_t Config::*>(&setting.member)) {
+    config.** member = *number;
+  } else {
+    config.*std::get<std::chrono::milliseconds Config::*>(setting.member) = std::chrono::milliseconds(*number);
+  }
+  return std::nullopt;
+}
+
+/// A value in a problem: escaped, and cut, since it may be a whole file given by mistake.
+std::string shown(std::string_view value) {
+  std::string out = "\"";
+  for (const char c : value.substr(0, 80)) out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  return out + (value.size() > 80 ? "…\"" : "\"");
+}
+
+/// Keys whose values may hold a password are not repeated.
+bool is_secret(const Setting& setting) { return setting.key == "database"; }
+
+class Reading {
+ public:
+  Reading() : config_(default_config()) {}
+
+  void take(const Setting& setting, const std::string& source, std::string_view value) {
+    if (const auto right = store(config_, setting, value)) {
+      problems_.push_back(source + ": " + std::string(setting.key) + " is " +
+                          (is_secret(setting) ? std::string("not valid") : shown(value)) + ", but must be " + *right);
+    }
+  }
+  void unknown(const std::string& source, std::string_view key) {
+    problems_.push_back(source + ": there is no setting " + shown(key) + nearest(key));
+  }
+  void problem(std::string text) { problems_.push_back(std::move(text)); }
+
+  std::variant<Config, Strings> finish() {
+    check_relations();
+    if (!problems_.empty()) return problems_;
+    return config_;
+  }
+
+ private:
+  static std::string nearest(std::string_view key) {
+    const auto tail = key.substr(key.rfind('.') == std::string_view::npos ? 0 : key.rfind('.') + 1);
+    for (const auto& setting : settings()) {
+      if (!tail.empty() && setting.key.find(tail) != std::string_view::npos) {
+        return "; did you mean " + std::string(setting.key) + "?";
+      }
+    }
+    return "; `viewgate serve --help` lists them";
+  }
+
+  void check_relations() {
+    if (!problems_.empty()) return;  // relations of values that were not taken would only confuse
+    if (config_.time_heartbeat * 2 >= config_.time_silence) {
+      problem("time.silence must be more than twice time.heartbeat, else one lost answer ends a connection");
+    }
+    if (config_.snapshot_bytes > config_.snapshot_total_bytes) {
+      problem("snapshot.total_bytes must be at least snapshot.bytes");
+    }
+    if (config_.look_busy > config_.look_idle) problem("ledger.look_idle must be at least ledger.look_busy");
+    if (!config_.database.empty() && !config_.embedded.empty()) {
+      problem("database and embedded exclude each other: embedded makes a PostgreSQL of its own");
+    }
+  }
+
+  Config config_;
+  Strings problems_;
+};
+
+const Setting* find_setting(std::string_view key) {
+  const auto all = settings();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Setting& each) { return each.key == key; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// A TOML value as one would write it on the command line; nothing for a table or a date.
+std::optional<std::string> plain_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* array = node.as_array()) {
+    std::string out;
+    for (const auto& item : *array) {
+      const auto* text = item.as_string();
+      if (text == nullptr) return std::nullopt;
+      out += (out.empty() ? "" : ",") + text->get();
+    }
+    return out;
+  }
+  return std::nullopt;
+}
+
+void read_table(Reading& reading, const std::string& file, const toml::table& table, const std::string& prefix) {
+  for (const auto& [name, node] : table) {
+    const std::string key = prefix + std::string(name.str());
+    const std::string source = file + ":" + std::to_string(node.source().begin.line);
+    const auto* setting = find_setting(key);
+    if (const auto* inner = node.as_table(); inner != nullptr && setting == nullptr) {
+      read_table(reading, file, *inner, key + ".");
+    } else if (setting == nullptr) {
+      reading.unknown(source, key);
+    } else if (const auto text = plain_text(node)) {
+      reading.take(*setting, source, *text);
+    } else {
+      reading.problem(source + ": " + key + " must be " + allowed_text(*setting) + ", as a string or a whole number");
+    }
+  }
+}
+
+void read_file(Reading& reading, const std::string& file) {
+  // Parsing a file that does not exist and one that is not TOML both throw.
+  try {
+    const toml::table table = toml::parse_file(file);
+    read_table(reading, file, table, "");
+  } catch (const toml::parse_error& error) {
+    const auto line = error.source().begin.line;
+    reading.problem(file + (line > 0 ? ":" + std::to_string(line) : std::string()) + ": " +
+                    std::string(error.description()));
+  }
+}
+
+}  // namespace
+
+std::string flag_of(const Setting& setting) {
+  std::string out = "--" + std::string(setting.key);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '.' || c == '_'; }, '-');
+  return out;
+}
+
+std::string environment_of(const Setting& setting) {
+  std::string out = "VIEWGATE_";
+  for (const char c : setting.key) out += c == '.' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return out;
+}
+
+std::string allowed_text(const Setting& setting) {
+  switch (setting.kind) {
+    case SettingKind::text:
+      return "text";
+    case SettingKind::list:
+      return "a list, separated by commas";
+    case SettingKind::endpoint:
+      return "address:port, for example 127.0.0.1:8080 or [::1]:0";
+    case SettingKind::choice: {
+      std::string out = "one of ";
+      const auto choices = split(setting.choices, '|');
+      for (std::size_t i = 0; i < choices.size(); ++i) out += (i == 0 ? "" : ", ") + std::string(choices[i]);
+      return out;
+    }
+    case SettingKind::count:
+    case SettingKind::bytes:
+    case SettingKind::duration:
+      break;
+  }
+  return print_number(setting.kind, setting.min) + " to " + print_number(setting.kind, setting.max);
+}
+
+std::variant<Config, Strings> read_config(const ConfigSources& sources) {
+  Reading reading;
+  if (sources.file) read_file(reading, *sources.file);
+  std::map<std::string, const Setting*, std::less<>> by_environment;
+  for (const auto& setting : settings()) by_environment[environment_of(setting)] = &setting;
+  for (const auto& [name, value] : sources.environment) {
+    const auto found = by_environment.find(name);
+    if (found == by_environment.end()) {
+      reading.problem("environment: there is no setting " + shown(name) + "; `viewgate serve --help` lists them");
+    } else {
+      reading.take(*found->second, "environment " + name, value);
+    }
+  }
+  for (const auto& [key, value] : sources.flags) {
+    if (const auto* setting = find_setting(key)) {
+      reading.take(*setting, flag_of(*setting), value);
+    } else {
+      reading.unknown("command line", key);
+    }
+  }
+  return reading.finish();
+}
+
+Config default_config() {
+  Config config;
+  for (const auto& setting : settings()) static_cast<void>(store(config, setting, setting.fallback));
+  return config;
+}
+
+std::map<std::string, std::string, std::less<>> process_environment() {
+  std::map<std::string, std::string, std::less<>> out;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view entry(*each);
+    const auto equals = entry.find('=');
+    if (entry.starts_with("VIEWGATE_") && equals != std::string_view::npos) {
+      out.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+    }
+  }
+  return out;
+}
+
+std::string config_table_markdown() {
+  std::string out = "| key | default | allowed | meaning |\n|---|---|---|---|\n";
+  for (const auto& setting : settings()) {
+    std::string allowed = allowed_text(setting);
+    out += "| `" + std::string(setting.key) + "` | " +
+           (setting.fallback.empty() ? std::string() : "`" + std::string(setting.fallback) + "`") + " | " + allowed +
+           " | " + std::string(setting.text) + " |\n";
+  }
+  return out;
+}
+
+std::optional<Endpoint> parse_endpoint(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  auto address = text.substr(0, colon);
+  const bool bracketed = address.starts_with('[') && address.ends_with(']');
+  if (bracketed) address = address.substr(1, address.size() - 2);
+  if (address.empty() || (!bracketed && address.find(':') != std::string_view::npos)) return std::nullopt;
+  const auto port_text = text.substr(colon + 1);
+  Endpoint out;
+  const auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), out.port);
+  if (error != std::errc{} || end != port_text.data() + port_text.size()) return std::nullopt;
+  out.address = address;
+  return out;
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,138 @@
+// The configuration: one typed table, from which the flags, the environment names, the file's keys, `--help` and the
+// table in docs/operating.md come, so that none of them can differ from another.
+//
+// A value is taken from the flag, else the environment, else the file, else the default. Everything that is wrong is
+// told at once, each with its source, its key and what would be right; a program with a wrong configuration does not
+// start.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace viewgate::gateway {
+
+/// What the keys mean stands in the table (config.cpp); members are in the table's order. Defaults are in the table as
+/// well: a Config comes from `read_config` or `default_config`.
+struct Config {
+  std::string database;
+  std::string embedded;
+  std::string listen;
+  std::string apply;
+  std::int64_t threads = 0;
+  std::string ready_file;
+  std::string pid_file;
+  std::vector<std::string> origins;
+
+  std::string auth_issuer;
+  std::string auth_audience;
+  std::string auth_algorithm;
+  std::string auth_key_file;
+  std::chrono::milliseconds auth_leeway{};
+
+  std::int64_t limit_connections = 0;
+  std::int64_t limit_subscriptions = 0;
+  std::int64_t limit_message_bytes = 0;
+  std::int64_t limit_frame_bytes = 0;
+
+  std::int64_t ring_group_bytes = 0;
+  std::int64_t ring_space_bytes = 0;
+  std::int64_t history_bytes = 0;
+  std::int64_t history_commit_bytes = 0;
+  std::chrono::milliseconds linger{};
+
+  std::int64_t snapshot_concurrent = 0;
+  std::int64_t snapshot_queue = 0;
+  std::int64_t snapshot_bytes = 0;
+  std::int64_t snapshot_total_bytes = 0;
+  std::int64_t snapshot_chunk_bytes = 0;
+  std::chrono::milliseconds snapshot_time{};
+  std::chrono::milliseconds snapshot_reuse{};
+  std::int64_t snapshot_reuse_commits = 0;
+
+  std::chrono::milliseconds time_handshake{};
+  std::chrono::milliseconds time_hello{};
+  std::chrono::milliseconds time_message{};
+  std::chrono::milliseconds time_heartbeat{};
+  std::chrono::milliseconds time_silence{};
+  std::chrono::milliseconds time_no_progress{};
+  std::chrono::milliseconds time_close{};
+  std::chrono::milliseconds time_progress{};
+  std::chrono::milliseconds time_retry{};
+  std::chrono::milliseconds drain_window{};
+
+  std::chrono::milliseconds database_time{};
+  std::chrono::milliseconds look_busy{};
+  std::chrono::milliseconds look_idle{};
+  std::chrono::milliseconds registry_check{};
+  std::int64_t part_bytes = 0;
+
+  std::int64_t prune_keep = 0;
+  std::chrono::milliseconds prune_interval{};
+
+  std::string log_level;
+  std::string log_format;
+  std::string planted_bug;
+};
+
+using Member = std::variant<std::string Config::*, std::int64_t Config::*, std::chrono::milliseconds Config::*,
+                            std::vector<std::string> Config::*>;
+
+enum class SettingKind : std::uint8_t {
+  text,
+  choice,    ///< one of `choices`
+  list,      ///< comma-separated; in a file an array of strings
+  count,     ///< a whole number
+  bytes,     ///< a whole number with an optional KiB, MiB or GiB
+  duration,  ///< a whole number with ms, s, m or h
+  endpoint   ///< address:port; an IPv6 address in brackets
+};
+
+struct Setting {
+  std::string_view key;  ///< in the file; the flag has '-' for '.' and '_'; the environment VIEWGATE_ and '_' for '.'
+  SettingKind kind;
+  Member member;
+  std::string_view fallback;  ///< the default, as one would write it
+  std::int64_t min = 0;       ///< of count, bytes, and duration in milliseconds
+  std::int64_t max = 0;
+  std::string_view choices = {};  ///< separated by '|'
+  std::string_view text = {};     ///< one line for --help and the docs
+};
+
+[[nodiscard]] std::span<const Setting> settings();
+
+[[nodiscard]] std::string flag_of(const Setting& setting);         ///< "--auth-issuer"
+[[nodiscard]] std::string environment_of(const Setting& setting);  ///< "VIEWGATE_AUTH_ISSUER"
+[[nodiscard]] std::string allowed_text(const Setting& setting);    ///< "1 to 64", "5s to 1h", "json or text"
+
+/// Where values were written, by source. `flags` are keyed by the setting's key.
+struct ConfigSources {
+  std::map<std::string, std::string, std::less<>> flags;
+  std::map<std::string, std::string, std::less<>> environment;  ///< all VIEWGATE_… variables, by name
+  std::optional<std::string> file;                              ///< path of a TOML file
+};
+
+/// The configuration, or every problem, a line each.
+[[nodiscard]] std::variant<Config, std::vector<std::string>> read_config(const ConfigSources& sources);
+
+[[nodiscard]] Config default_config();
+
+/// The VIEWGATE_… variables of this process.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> process_environment();
+
+/// The table of docs/operating.md, in Markdown.
+[[nodiscard]] std::string config_table_markdown();
+
+struct Endpoint {
+  std::string address;  ///< without brackets
+  std::uint16_t port = 0;
+};
+[[nodiscard]] std::optional<Endpoint> parse_endpoint(std::string_view text);
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,138 @@
+#include "gateway/errors.hpp"
+
+namespace viewgate::gateway {
+
+Refusal refusal_of(ledger::errc code, std::chrono::milliseconds retry_after) {
+  using enum ledger::errc;
+  switch (code) {
+    case history_unavailable:
+      return Refusal{ResetReason::history_pruned};
+    case history_diverged:
+    case invalid_cursor:  // beyond the head of this ledger: it was made by one that had more
+      return Refusal{ResetReason::history_diverged};
+    case log_corrupt:
+    case commit_too_large:
+      return Refusal{ResetReason::state_unavailable};
+    case timeout:
+      return Refusal{ErrorCode::bootstrap_timeout, retry_after};
+    case invalid_limit:
+    case unavailable:
+    case retry:
+    case not_capturable:
+    case capture_missing:
+    case wrong_schema_version:
+    case unsuitable_database:
+    case programs_missing:
+    case rejected:
+      return Refusal{ErrorCode::unavailable, retry_after};
+  }
+  return Refusal{ErrorCode::unavailable, retry_after};
+}
+
+ResetReason reset_reason_of(ledger::errc code) {
+  const auto refusal = refusal_of(code, {});
+  const auto* reason = std::get_if<ResetReason>(&refusal.why);
+  return reason != nullptr ? *reason : ResetReason::state_unavailable;
+}
+
+ErrorCode error_code_of(projection::errc code) {
+  using enum projection::errc;
+  switch (code) {
+    case unknown_view:
+    case invalid_claims:
+      return ErrorCode::forbidden;
+    case invalid_parameters:
+    case unknown_parameter:
+    case missing_parameter:
+    case invalid_parameter:
+      return ErrorCode::invalid_view;
+    case malformed_record:
+      return ErrorCode::unavailable;
+  }
+  return ErrorCode::unavailable;
+}
+
+std::string_view constant_text(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::bad_request:
+      return "the message is not one that this protocol has";
+    case ErrorCode::invalid_value:
+      return "a value is not of its column's type";
+    case ErrorCode::invalid_view:
+      return "the parameters are not those of the view";
+    case ErrorCode::duplicate_subscription:
+      return "this id is in use on this connection";
+    case ErrorCode::too_many_subscriptions:
+      return "no more subscriptions fit on this connection";
+    case ErrorCode::forbidden:
+      return "there is no such view and space that this token admits to";
+    case ErrorCode::cursor_invalid:
+      return "the cursor is not one of this subscription; start without a cursor";
+    case ErrorCode::unavailable:
+      return "not available now; subscribe again after retry_after";
+    case ErrorCode::bootstrap_timeout:
+      return "the snapshot took too long; subscribe again after retry_after";
+  }
+  return {};
+}
+
+ExitStatus exit_status_of(ledger::errc code) {
+  using enum ledger::errc;
+  switch (code) {
+    case unavailable:
+    case timeout:
+    case retry:
+      return ExitStatus::database_unavailable;
+    case not_capturable:
+    case capture_missing:
+      return ExitStatus::not_capturable;
+    case wrong_schema_version:
+      return ExitStatus::schema_version;
+    case unsuitable_database:
+      return ExitStatus::unsuitable_database;
+    case programs_missing:
+      return ExitStatus::programs_missing;
+    case invalid_cursor:
+    case invalid_limit:
+      return ExitStatus::usage;
+    case history_unavailable:
+    case history_diverged:
+    case commit_too_large:
+    case log_corrupt:
+    case rejected:
+      return ExitStatus::failed;
+  }
+  return ExitStatus::failed;
+}
+
+std::string exit_table_markdown() {
+  std::string out = "| status | meaning |\n|---|---|\n";
+  for (const auto& each : exit_meanings) {
+    out += "| " + std::to_string(static_cast<int>(each.status)) + " | " + std::string(each.meaning) + " |\n";
+  }
+  return out;
+}
+
+std::string close_table_markdown() {
+  const auto advice = [](Retry retry) -> std::string_view {
+    switch (retry) {
+      case Retry::at_once:
+        return "reconnect at once";
+      case Retry::later:
+        return "reconnect later";
+      case Retry::after_refresh:
+        return "get a new token first";
+      case Retry::never:
+        return "do not reconnect";
+    }
+    return {};
+  };
+  std::string out = "| code | name | client | meaning |\n|---|---|---|---|\n";
+  for (const auto& each : close_codes) {
+    out += "| " + std::to_string(each.code) + " | `" + std::string(each.name) + "` | " +
+           std::string(advice(each.retry)) + " | " + std::string(each.meaning) + " |\n";
+  }
+  return out;
+}
+
+}  // namespace viewgate::gateway
