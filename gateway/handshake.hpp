@@ -1,0 +1,60 @@
+// The opening of a socket: from the bytes of one HTTP request head to "switch" or a refusal. Pure; the session does the
+// I/O.
+//
+// What an honest browser never sends is refused here, before 101, because a browser cannot read a refused upgrade; what
+// the SDK must understand (version, not ready, limits) is a close code after it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace viewgate::gateway {
+
+/// How far a request head has arrived. `garbage` is known from the first bytes that cannot begin one (a TLS
+/// ClientHello): close without a reply. `too_large`: answer 431.
+struct HeadProgress {
+  enum class Kind : std::uint8_t { more, complete, too_large, garbage };
+  Kind kind = Kind::more;
+  std::size_t bytes =
+      0;  ///< complete: of the head with its empty line; what follows are frames, never a second request
+};
+[[nodiscard]] HeadProgress head_progress(std::string_view received);
+
+/// The request line of a complete head, for the routes beside the socket. Absent: it has not that shape.
+struct RequestLine {
+  std::string_view method;
+  std::string_view target;
+};
+[[nodiscard]] std::optional<RequestLine> request_line(std::string_view head);
+
+struct HandshakePolicy {
+  std::vector<std::string> origins;  ///< compared exactly, for example "https://app.example:8443"; "null" never matches
+};
+
+struct HandshakeAccepted {
+  std::string accept;  ///< the value of Sec-WebSocket-Accept
+};
+
+/// `text` is constant, it quotes nothing of the request (which may hold a token), so it can be logged as it is.
+struct HandshakeRefused {
+  int status = 400;
+  std::string_view text;
+};
+
+using HandshakeOutcome = std::variant<HandshakeAccepted, HandshakeRefused>;
+
+/// `head`: complete, with its empty line.
+[[nodiscard]] HandshakeOutcome check_handshake(std::string_view head, const HandshakePolicy& policy);
+
+/// The bytes to send. A refusal ends with the connection.
+[[nodiscard]] std::string handshake_response(const HandshakeAccepted& accepted);
+[[nodiscard]] std::string handshake_response(const HandshakeRefused& refused);
+
+inline constexpr HandshakeRefused head_too_large{431, "the request header is larger than 8192 bytes"};
+
+}  // namespace viewgate::gateway
