@@ -1,9 +1,13 @@
-// What can go wrong in the ledger, and the Result that carries it. The one place that reads a database error is error.cpp.
+// What can go wrong in the ledger, and the Result that carries it. The one place that reads a database error is
+// error.cpp.
 #pragma once
 
 #include <boost/system/result.hpp>
 #include <exception>
 #include <string>
+
+struct pg_conn;    // libpq's PGconn
+struct pg_result;  // libpq's PGresult
 
 namespace viewgate::ledger {
 
@@ -34,6 +38,11 @@ struct Error {
 };
 
 [[nodiscard]] const char* name(errc code);
+
+/// What a failed statement means. `result` must be an error result.
+[[nodiscard]] Error error_of(const pg_result* result);
+/// Why a connection is not (or no longer) usable.
+[[nodiscard]] Error error_of(const pg_conn* connection);
 
 class Failure : public std::exception {
  public:

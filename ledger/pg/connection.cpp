@@ -1,0 +1,380 @@
+#include "ledger/pg/connection.hpp"
+
+#include <libpq-fe.h>
+#include <openssl/ssl.h>
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <new>
+
+namespace viewgate::ledger::pg {
+namespace {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using Descriptor = asio::posix::stream_descriptor;
+
+/// What every session of ours starts with. Text settings match those that the ledger's functions pin, so that a record
+/// has the same bytes in a snapshot and in the log. row_security = off turns a table that would hide rows from us into
+/// an error.
+std::string session_settings(const ConnectOptions& options, int server_version) {
+  const auto milliseconds = [](std::chrono::milliseconds value) { return std::to_string(value.count()); };
+  std::string sql =
+      "set timezone = 'UTC'; set datestyle = 'ISO, MDY'; set intervalstyle = 'postgres'; set extra_float_digits = 1; "
+      "set bytea_output = 'hex'; set lc_monetary = 'C'; set xmlbinary = 'base64'; set search_path = pg_catalog; "
+      "set synchronous_commit = on; set default_transaction_isolation = 'read committed'; "
+      "set default_transaction_read_only = off; set default_transaction_deferrable = off; set row_security = off; "
+      "set standard_conforming_strings = on; set jit = off; set client_min_messages = warning";
+  sql += "; set lock_timeout = " + milliseconds(options.lock_timeout);
+  sql += "; set statement_timeout = " + milliseconds(options.statement_timeout);
+  sql += "; set idle_in_transaction_session_timeout = " + milliseconds(options.idle_in_transaction_timeout);
+  if (server_version >= 140000) sql += "; set idle_session_timeout = 0";
+  if (server_version >= 170000) sql += "; set transaction_timeout = 0";
+  return sql;
+}
+
+bool has_failed(const PGresult* result) {
+  switch (PQresultStatus(result)) {
+    case PGRES_EMPTY_QUERY:
+    case PGRES_COMMAND_OK:
+    case PGRES_TUPLES_OK:
+    case PGRES_SINGLE_TUPLE:
+    case PGRES_PIPELINE_SYNC:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/// libpq reads one piece of a TLS record at a time: what OpenSSL holds already will never make the socket readable.
+bool has_buffered_input(PGconn* connection) {
+  if (!PQsslInUse(connection)) return false;
+  const auto* tls = static_cast<const SSL*>(PQsslStruct(connection, "OpenSSL"));
+  return tls && SSL_pending(tls) > 0;
+}
+
+/// The parameters' text as the array of pointers that libpq wants.
+std::vector<const char*> pointers(const Params& params) {
+  std::vector<const char*> out;
+  out.reserve(params.size());
+  for (const auto& param : params) out.push_back(param ? param->c_str() : nullptr);
+  return out;
+}
+
+bool send(PGconn* connection, const std::string& sql, const Params& params) {
+  const std::vector<const char*> values = pointers(params);
+  return PQsendQueryParams(connection, sql.c_str(), static_cast<int>(values.size()), nullptr, values.data(), nullptr,
+                           nullptr, 0) == 1;
+}
+
+}  // namespace
+
+/// The descriptor and the deadline's timer. Shared with the timer's handler, which may run after the connection is
+/// gone.
+class Connection::Socket : public std::enable_shared_from_this<Socket> {
+ public:
+  explicit Socket(const asio::any_io_executor& executor) : descriptor_(executor), timer_(executor) {}
+
+  void assign(int fd) { descriptor_.assign(fd); }
+
+  /// Gives the descriptor back to libpq, which closes it; ends a pending wait.
+  void release() {
+    if (descriptor_.is_open()) descriptor_.release();
+  }
+
+  asio::awaitable<void> wait_readable() {
+    boost::system::error_code ignored;  // the caller looks at what ended the wait: deadline, close, or data
+    co_await descriptor_.async_wait(Descriptor::wait_read, asio::redirect_error(asio::use_awaitable, ignored));
+  }
+
+  asio::awaitable<void> wait_writable() {
+    boost::system::error_code ignored;
+    co_await descriptor_.async_wait(Descriptor::wait_write, asio::redirect_error(asio::use_awaitable, ignored));
+  }
+
+  asio::awaitable<void> wait_either() {
+    using namespace asio::experimental::awaitable_operators;  // NOLINT: the operator is all this header is for
+    co_await (wait_readable() || wait_writable());
+  }
+
+  void arm(Clock::time_point when) {
+    const auto round = ++round_;
+    expired_ = false;
+    timer_.expires_at(when);
+    timer_.async_wait([self = shared_from_this(), round](boost::system::error_code cancelled) {
+      if (cancelled || round != self->round_) return;
+      self->expired_ = true;
+      boost::system::error_code ignored;
+      self->descriptor_.cancel(ignored);
+    });
+  }
+
+  void disarm() {
+    ++round_;
+    timer_.cancel();
+  }
+
+  [[nodiscard]] bool expired() const { return expired_; }
+
+ private:
+  Descriptor descriptor_;
+  asio::steady_timer timer_;
+  std::uint64_t round_ = 0;
+  bool expired_ = false;
+};
+
+/// One call's time limit; `progress` grants it anew.
+class Connection::Deadline {
+ public:
+  Deadline(Socket& socket, std::chrono::milliseconds limit) : socket_(socket), limit_(limit) { arm(); }
+  ~Deadline() { socket_.disarm(); }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+  /// Called per read from the socket: moves the timer only when a noticeable part of the time is used.
+  void progress() {
+    if (Clock::now() - armed_at_ > limit_ / 8) arm();
+  }
+  [[nodiscard]] bool expired() const { return socket_.expired(); }
+  [[nodiscard]] std::chrono::milliseconds limit() const { return limit_; }
+
+ private:
+  void arm() {
+    armed_at_ = Clock::now();
+    socket_.arm(armed_at_ + limit_);
+  }
+
+  Socket& socket_;
+  std::chrono::milliseconds limit_;
+  Clock::time_point armed_at_;
+};
+
+Connection::Connection(asio::any_io_executor executor) : socket_(std::make_shared<Socket>(executor)) {}
+
+Connection::~Connection() { close(); }
+
+void Connection::close() {
+  socket_->release();
+  if (conn_) PQfinish(conn_);
+  conn_ = nullptr;
+}
+
+bool Connection::is_open() const { return conn_ && PQstatus(conn_) == CONNECTION_OK; }
+
+bool Connection::is_idle() {
+  return is_open() && PQtransactionStatus(conn_) == PQTRANS_IDLE && PQconsumeInput(conn_) == 1 && !PQisBusy(conn_);
+}
+
+int Connection::server_version() const { return conn_ ? PQserverVersion(conn_) : 0; }
+
+int Connection::backend_pid() const { return conn_ ? PQbackendPID(conn_) : 0; }
+
+Error Connection::give_up(Error error) {
+  close();
+  return error;
+}
+
+/// Why a wait ended without data.
+Error Connection::closed_error(const Deadline& deadline) {
+  if (!conn_) return Error{errc::unavailable, "", "the connection to PostgreSQL was closed by this process"};
+  return give_up(
+      Error{errc::timeout, "", "PostgreSQL gave no answer in " + std::to_string(deadline.limit().count()) + " ms"});
+}
+
+Task<void> Connection::connect(ConnectOptions options) {
+  close();
+  auto started = co_await start(options);
+  if (!started) co_return started.error();
+  PQsetnonblocking(conn_, 1);
+  PQsetNoticeProcessor(
+      conn_, [](void*, const char*) {}, nullptr);  // notices are for people at a prompt
+  std::string settings = session_settings(options, server_version());
+  auto pinned = co_await exec_script(std::move(settings), options.connect_time_max);
+  if (pinned) co_return pinned;
+  Error error = give_up(pinned.error());
+  if (error.code == errc::rejected) {
+    error.code = errc::unsuitable_database;
+    error.detail = "the database does not accept a session setting that viewgate needs: " + error.detail;
+  }
+  co_return error;
+}
+
+Task<void> Connection::start(const ConnectOptions& options) {
+  // What stands before dbname is a default that the given string may override; what stands after it is ours.
+  const std::array keywords{"keepalives",       "keepalives_idle",           "keepalives_interval",
+                            "keepalives_count", "tcp_user_timeout",          "dbname",
+                            "client_encoding",  "fallback_application_name", static_cast<const char*>(nullptr)};
+  const std::array values{"1",
+                          "10",
+                          "5",
+                          "3",
+                          "15000",
+                          options.conninfo.c_str(),
+                          "UTF8",
+                          options.application_name.c_str(),
+                          static_cast<const char*>(nullptr)};
+  conn_ = PQconnectStartParams(keywords.data(), values.data(), 1);
+  if (!conn_) throw std::bad_alloc();
+  if (PQstatus(conn_) == CONNECTION_BAD) co_return give_up(error_of(conn_));
+
+  Deadline deadline(*socket_, options.connect_time_max);
+  auto next = PGRES_POLLING_WRITING;
+  while (next != PGRES_POLLING_OK) {
+    if (next == PGRES_POLLING_FAILED) co_return give_up(error_of(conn_));
+    socket_->assign(PQsocket(conn_));  // each poll may have opened another one
+    if (next == PGRES_POLLING_WRITING) {
+      co_await socket_->wait_writable();
+    } else {
+      co_await socket_->wait_readable();
+    }
+    if (!conn_ || deadline.expired()) co_return closed_error(deadline);
+    socket_->release();
+    next = PQconnectPoll(conn_);
+  }
+  socket_->assign(PQsocket(conn_));
+  co_return Result<void>();
+}
+
+Task<void> Connection::flush(Deadline& deadline) {
+  for (;;) {
+    if (!conn_ || deadline.expired()) co_return closed_error(deadline);
+    const int state = PQflush(conn_);
+    if (state < 0) co_return give_up(error_of(conn_));
+    if (state == 0) co_return Result<void>();
+    // The server may itself be waiting for us to read before it reads on.
+    co_await socket_->wait_either();
+    if (conn_ && !deadline.expired() && PQconsumeInput(conn_) == 0) co_return give_up(error_of(conn_));
+  }
+}
+
+/// The next result, or null after the last one of a statement.
+Task<ResultPtr> Connection::next_result(Deadline& deadline) {
+  for (;;) {
+    if (!conn_ || deadline.expired()) co_return closed_error(deadline);
+    if (!PQisBusy(conn_)) co_return ResultPtr(PQgetResult(conn_));
+    if (!has_buffered_input(conn_)) co_await socket_->wait_readable();
+    if (!conn_ || deadline.expired()) co_return closed_error(deadline);
+    if (PQconsumeInput(conn_) == 0) co_return give_up(error_of(conn_));
+  }
+}
+
+/// All results of what was sent, up to ReadyForQuery: the last one, or the first error.
+Task<ResultPtr> Connection::collect(Deadline& deadline) {
+  ResultPtr last;
+  std::optional<Error> error;
+  for (;;) {
+    auto next = co_await next_result(deadline);
+    if (!next) co_return next.error();
+    if (!*next) break;
+    const ExecStatusType status = PQresultStatus(next->get());
+    if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
+      co_return give_up(Error{errc::rejected, "", "COPY is not a statement for this connection"});
+    }
+    if (has_failed(next->get()) && !error) error = error_of(next->get());
+    last = std::move(*next);
+  }
+  if (error && !is_open()) co_return give_up(std::move(*error));
+  if (error) co_return std::move(*error);
+  co_return last;
+}
+
+Task<Rows> Connection::exec(std::string sql, Params params, std::chrono::milliseconds time_max) {
+  Deadline deadline(*socket_, time_max);
+  if (!conn_) co_return closed_error(deadline);
+  if (!send(conn_, sql, params)) co_return give_up(error_of(conn_));
+  auto flushed = co_await flush(deadline);
+  if (!flushed) co_return flushed.error();
+  auto result = co_await collect(deadline);
+  if (!result) co_return result.error();
+  co_return Rows(std::move(*result));
+}
+
+Task<void> Connection::exec_script(std::string sql, std::chrono::milliseconds time_max) {
+  Deadline deadline(*socket_, time_max);
+  if (!conn_) co_return closed_error(deadline);
+  if (PQsendQuery(conn_, sql.c_str()) != 1) co_return give_up(error_of(conn_));
+  auto flushed = co_await flush(deadline);
+  if (!flushed) co_return flushed.error();
+  auto result = co_await collect(deadline);
+  if (!result) co_return result.error();
+  co_return Result<void>();
+}
+
+Task<std::vector<Rows>> Connection::exec_all(std::vector<Statement> statements, std::chrono::milliseconds time_max) {
+  Deadline deadline(*socket_, time_max);
+  if (!conn_) co_return closed_error(deadline);
+  bool sent = PQenterPipelineMode(conn_) == 1;
+  for (const Statement& statement : statements) sent = sent && send(conn_, statement.sql, statement.params);
+  if (!sent || PQpipelineSync(conn_) != 1) co_return give_up(error_of(conn_));
+  auto flushed = co_await flush(deadline);
+  if (!flushed) co_return flushed.error();
+
+  std::vector<Rows> out;
+  std::optional<Error> error;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    auto result = co_await collect(deadline);
+    if (!result && !is_open()) co_return result.error();
+    if (!result && !error) error = result.error();
+    if (result) out.emplace_back(std::move(*result));
+  }
+  auto left = co_await leave_pipeline(deadline);
+  if (!left) co_return left.error();
+  if (error) co_return std::move(*error);
+  co_return out;
+}
+
+/// Reads the synchronisation point that ends the pipeline.
+Task<void> Connection::leave_pipeline(Deadline& deadline) {
+  auto end = co_await next_result(deadline);
+  if (!end) co_return end.error();
+  const bool synchronised = *end && PQresultStatus(end->get()) == PGRES_PIPELINE_SYNC;
+  if (!synchronised || PQexitPipelineMode(conn_) != 1) co_return give_up(error_of(conn_));
+  co_return Result<void>();
+}
+
+Task<void> Connection::stream(std::string sql, Params params, std::function<bool(const Row&)> on_row,
+                              std::chrono::milliseconds silence_max) {
+  Deadline deadline(*socket_, silence_max);
+  if (!conn_) co_return closed_error(deadline);
+  if (!send(conn_, sql, params) || PQsetSingleRowMode(conn_) != 1) co_return give_up(error_of(conn_));
+  auto flushed = co_await flush(deadline);
+  if (!flushed) co_return flushed.error();
+  std::optional<Error> error;
+  for (;;) {
+    auto result = co_await next_result(deadline);
+    if (!result) co_return result.error();
+    if (!*result) break;
+    if (PQresultStatus(result->get()) == PGRES_SINGLE_TUPLE) {
+      if (!on_row(Row(result->get(), 0)))
+        co_return give_up(Error{errc::rejected, "", "the reader of a result gave up"});
+      deadline.progress();
+    } else if (has_failed(result->get()) && !error) {
+      error = error_of(result->get());
+    }
+  }
+  if (error && !is_open()) co_return give_up(std::move(*error));
+  if (error) co_return std::move(*error);
+  co_return Result<void>();
+}
+
+Task<std::optional<std::string>> Connection::wait_notification(std::chrono::milliseconds time_max) {
+  struct FreeNotify {
+    void operator()(PGnotify* notify) const { PQfreemem(notify); }
+  };
+  Deadline deadline(*socket_, time_max);
+  for (;;) {
+    if (!conn_) co_return closed_error(deadline);
+    if (PQconsumeInput(conn_) == 0) co_return give_up(error_of(conn_));
+    const std::unique_ptr<PGnotify, FreeNotify> notify(PQnotifies(conn_));
+    if (notify) co_return std::optional<std::string>(notify->extra);
+    if (deadline.expired()) co_return std::optional<std::string>();
+    if (!has_buffered_input(conn_)) co_await socket_->wait_readable();
+  }
+}
+
+}  // namespace viewgate::ledger::pg
