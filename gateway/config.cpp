@@ -291,12 +291,23 @@ Config default_config() {
   return config;
 }
 
+namespace {
+
+/// Variables that are no settings: two that the ledger reads itself, and those that Kubernetes puts into every
+/// container beside a service of our name.
+bool is_foreign(std::string_view name) {
+  return name == "VIEWGATE_POSTGRES_BIN" || name == "VIEWGATE_PLANT" || name.starts_with("VIEWGATE_SERVICE_") ||
+         name.starts_with("VIEWGATE_PORT");
+}
+
+}  // namespace
+
 std::map<std::string, std::string, std::less<>> process_environment() {
   std::map<std::string, std::string, std::less<>> out;
   for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
     const std::string_view entry(*each);
     const auto equals = entry.find('=');
-    if (entry.starts_with("VIEWGATE_") && equals != std::string_view::npos) {
+    if (entry.starts_with("VIEWGATE_") && equals != std::string_view::npos && !is_foreign(entry.substr(0, equals))) {
       out.emplace(entry.substr(0, equals), entry.substr(equals + 1));
     }
   }

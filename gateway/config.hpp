@@ -78,7 +78,6 @@ struct Config {
 
   std::string log_level;
   std::string log_format;
-  std::string planted_bug;
 };
 
 using Member = std::variant<std::string Config::*, std::int64_t Config::*, std::chrono::milliseconds Config::*,

@@ -138,8 +138,6 @@ constexpr std::array table = std::to_array<Setting>({
 
     {"log.level", choice, &C::log_level, "info", 0, 0, "debug|info|warn|error", "what is logged"},
     {"log.format", choice, &C::log_format, "text", 0, 0, "text|json", "form of a log line"},
-    {"planted_bug", choice, &C::planted_bug, "none", 0, 0, "none|skip_lock|early_cursor|ignore_before|lost_wakeup",
-     "test builds only: the fault that the suites must find"},
 });
 
 }  // namespace

@@ -1,0 +1,372 @@
+#include "gateway/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "gateway/documents.hpp"
+#include "gateway/errors.hpp"
+#include "gateway/log.hpp"
+#include "ledger/planted.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+constexpr std::uint64_t bit(std::size_t reactor) { return std::uint64_t{1} << reactor; }
+
+/// Planted: old membership is not looked at, so nothing ever leaves a view.
+ledger::CommitPart without_before(ledger::CommitPart part) {
+  for (auto& change : part.changes) change.before.reset();
+  return part;
+}
+
+projection::Digest digest_of(const GroupId& id) { return projection::Digest{id.bytes}; }
+
+}  // namespace
+
+Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::LogReader& reader,
+               std::function<void()> on_registry_moved)
+    : limits_(limits),
+      surroundings_(std::move(surroundings)),
+      registry_moved_(std::move(on_registry_moved)),
+      history_(limits_, surroundings_, reader),
+      bootstraps_(limits_, surroundings_, reader),
+      outgoing_(surroundings_.reactors),
+      progress_at_(surroundings_.now() + limits_.progress_interval) {}
+
+// ---- what reactors ask ----
+
+Engine::Space& Engine::space_of(const std::string& name) {
+  const auto [found, made] = spaces_.try_emplace(name, limits_.space_bytes);
+  if (made) {
+    found->second.followers.resize(surroundings_.reactors);
+    tail_->watch(name);
+  }
+  return found->second;
+}
+
+void Engine::join(std::size_t reactor, GroupSpecPtr spec) {
+  auto& space = space_of(spec->space);
+  space.unused_since.reset();
+  space.joining.push_back(Joining{reactor, std::move(spec)});
+  if (space.following && !space.commit_open) complete_joins(space);
+}
+
+void Engine::complete_joins(Space& space) {
+  for (const auto& joining : std::exchange(space.joining, {})) complete_join(space, joining);
+}
+
+void Engine::complete_join(Space& space, const Joining& joining) {
+  const auto& id = joining.spec->id;
+  auto& followed = groups_[id];
+  if (!followed.spec) {
+    followed.spec = joining.spec;
+    followed.space = &space;
+    followed.told = space.head.sequence;
+    static_cast<void>(projector_.add(joining.spec->group));
+    ++space.groups;
+  }
+  followed.unused_since.reset();
+  if ((followed.reactors & bit(joining.reactor)) == 0) {
+    followed.reactors |= bit(joining.reactor);
+    ++space.followers[joining.reactor];
+  }
+  // Frames up to `head` that wait for this turn's end must not come behind the answer.
+  flush(joining.reactor);
+  surroundings_.post(joining.reactor, [id, head = space.head](ReactorPort& port) { port.on_joined(id, head); });
+}
+
+void Engine::leave(std::size_t reactor, GroupId id) {
+  for (auto& [name, space] : spaces_) {
+    if (space.joining.empty()) continue;
+    std::erase_if(space.joining, [&](const Joining& each) { return each.reactor == reactor && each.spec->id == id; });
+  }
+  if (const auto found = groups_.find(id); found != groups_.end()) drop_reactor(found->second, reactor);
+}
+
+void Engine::drop_reactor(Followed& followed, std::size_t reactor) {
+  if ((followed.reactors & bit(reactor)) == 0) return;
+  followed.reactors &= ~bit(reactor);
+  --followed.space->followers[reactor];
+  if (followed.reactors == 0) followed.unused_since = surroundings_.now();
+}
+
+void Engine::history(std::size_t reactor, GroupId id, ledger::Position after, std::function<void(HistoryReply)> reply) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) {
+    // It was reset meanwhile; the reactor learns that in order, before this.
+    history_.refuse(HistoryAsker{reactor, nullptr, after, std::move(reply)}, Refusal{ResetReason::state_unavailable});
+    return;
+  }
+  auto& space = *found->second.space;
+  HistoryAsker asker{reactor, found->second.spec, after, std::move(reply)};
+  switch (space.recent.covers(after)) {
+    case RecentCommits::Cover::yes: {
+      const auto stretch = space.recent.stretch(after, limits_.history_bytes);
+      history_.answer(asker, stretch.parts, stretch.through);
+      return;
+    }
+    case RecentCommits::Cover::diverged:
+      history_.refuse(asker, Refusal{ResetReason::history_diverged});
+      return;
+    case RecentCommits::Cover::no:
+      history_.ask(std::move(asker));
+      return;
+  }
+}
+
+void Engine::bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) {
+  BootstrapAsker asker{reactor, std::move(reply)};
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) {
+    bootstraps_.refuse(asker, Refusal{ResetReason::state_unavailable});
+    return;
+  }
+  bootstraps_.ask(found->second.spec, std::move(asker), found->second.space->head.sequence);
+}
+
+// ---- what the tail tells ----
+
+void Engine::on_watched(const std::string& name, ledger::Position head) {
+  const auto found = spaces_.find(name);
+  if (found == spaces_.end()) return;
+  auto& space = found->second;
+  space.following = true;
+  space.commit_open = false;
+  space.head = head;
+  space.recent.restart(head);
+  complete_joins(space);
+}
+
+void Engine::on_part(ledger::CommitPartPtr part) {
+  const auto found = spaces_.find(part->space);
+  if (found == spaces_.end() || !found->second.following) return;
+  auto& space = found->second;
+  if (part->position.sequence != space.head.sequence.next()) {
+    log::error(
+        "commit_out_of_order",
+        {{"space", part->space}, {"sequence", part->position.sequence.value}, {"head", space.head.sequence.value}});
+    reset_space(part->space, ResetReason::state_unavailable);
+  }
+  project(space, *part);
+  hold_recent(space, part);
+  if (!space.moved) {
+    space.moved = true;
+    moved_spaces_.push_back(part->space);
+  }
+  space.commit_open = !part->last;
+  if (!part->last) return;
+  space.head = part->position;
+  complete_joins(space);
+}
+
+void Engine::project(Space& space, const ledger::CommitPart& part) {
+  const auto touched =
+      ledger::is_planted("ignore_before") ? projector_.project(without_before(part)) : projector_.project(part);
+  if (!touched) {
+    log::error("record_malformed",
+               {{"space", part.space}, {"sequence", part.position.sequence.value}, {"detail", touched.error().detail}});
+    reset_space(part.space, ResetReason::state_unavailable);
+    return;
+  }
+  for (const auto& events : *touched) {
+    const auto found = groups_.find(GroupId{events.group->id().bytes});
+    if (found == groups_.end()) continue;
+    auto& followed = found->second;
+    auto frame = std::make_shared<GroupFrame>();
+    frame->group = found->first;
+    frame->position = events.position;
+    frame->whole = events.last;
+    // Planted: a cursor that says one commit less than what it is stored with.
+    const auto sealed = ledger::is_planted("early_cursor") ? space.head : events.position;
+    append_events(frame->text, *followed.spec, events, sealed);
+    if (events.last) followed.told = events.position.sequence;
+    put(followed, frame);
+  }
+}
+
+void Engine::put(const Followed& followed, const GroupFramePtr& frame) {
+  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
+    if ((followed.reactors & bit(reactor)) != 0) outgoing_[reactor].push_back(frame);
+  }
+}
+
+void Engine::hold_recent(Space& space, const ledger::CommitPartPtr& part) {
+  recent_bytes_ -= space.recent.bytes();
+  space.recent.append(part);
+  recent_bytes_ += space.recent.bytes();
+  // Too much in all spaces together is rare; then each gives its oldest, in turn, until it fits.
+  for (bool dropped = true; dropped && recent_bytes_ > limits_.spaces_bytes;) {
+    dropped = false;
+    for (auto& [name, each] : spaces_) {
+      recent_bytes_ -= each.recent.bytes();
+      dropped = each.recent.drop_oldest() || dropped;
+      recent_bytes_ += each.recent.bytes();
+    }
+  }
+}
+
+void Engine::on_turn() {
+  std::vector<std::vector<std::pair<std::string, ledger::Position>>> heads(outgoing_.size());
+  for (const auto& name : std::exchange(moved_spaces_, {})) {
+    const auto found = spaces_.find(name);
+    if (found == spaces_.end()) continue;
+    auto& space = found->second;
+    space.moved = false;
+    for (std::size_t reactor = 0; reactor < heads.size(); ++reactor) {
+      if (space.followers[reactor] > 0) heads[reactor].emplace_back(name, space.head);
+    }
+  }
+  for (std::size_t reactor = 0; reactor < heads.size(); ++reactor) {
+    if (heads[reactor].empty() && outgoing_[reactor].empty()) continue;
+    auto delivery = std::make_shared<Delivery>();
+    delivery->frames = std::exchange(outgoing_[reactor], {});
+    delivery->heads = std::move(heads[reactor]);
+    surroundings_.post(reactor, [shared = std::shared_ptr<const Delivery>(std::move(delivery))](ReactorPort& port) {
+      port.on_delivery(shared);
+    });
+  }
+}
+
+void Engine::flush(std::size_t reactor) {
+  if (outgoing_[reactor].empty()) return;
+  auto delivery = std::make_shared<Delivery>();
+  delivery->frames = std::exchange(outgoing_[reactor], {});
+  surroundings_.post(reactor, [shared = std::shared_ptr<const Delivery>(std::move(delivery))](ReactorPort& port) {
+    port.on_delivery(shared);
+  });
+}
+
+void Engine::on_broken(const std::string& name, ledger::errc why, ledger::Position head) {
+  const auto found = spaces_.find(name);
+  if (found == spaces_.end()) return;
+  log::warn("history_broken", {{"space", name}, {"why", ledger::name(why)}, {"head", head.sequence.value}});
+  reset_space(name, reset_reason_of(why));
+  auto& space = found->second;
+  space.following = true;
+  space.commit_open = false;
+  space.head = head;
+  recent_bytes_ -= space.recent.bytes();
+  space.recent.restart(head);
+  complete_joins(space);
+}
+
+void Engine::on_degraded(const ledger::Error& error) {
+  degraded_ = true;
+  bootstraps_.close();
+  log::warn("degraded", {{"error", ledger::name(error.code)}, {"detail", error.detail}});
+  tell_all(NoticeKind::degraded);
+}
+
+void Engine::on_restored() {
+  degraded_ = false;
+  bootstraps_.open();
+  log::info("restored");
+  tell_all(NoticeKind::restored);
+}
+
+void Engine::on_registry_moved() { registry_moved_(); }
+
+// ---- what ends ----
+
+void Engine::tell_all(NoticeKind kind) {
+  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
+    flush(reactor);
+    surroundings_.post(reactor, [kind](ReactorPort& port) { port.on_notice(kind); });
+  }
+}
+
+void Engine::set_model(const ActiveModelPtr& model) {
+  // The model first: who is reset binds anew, and must do so under this one.
+  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
+    flush(reactor);
+    surroundings_.post(reactor, [model](ReactorPort& port) { port.on_model(model); });
+  }
+  std::vector<GroupId> gone;
+  for (const auto& [id, followed] : groups_) {
+    if (!still_in_force(*model, *followed.spec)) gone.push_back(id);
+  }
+  for (const auto& id : gone) reset_group(id, ResetReason::view_changed);
+  for (auto& [name, space] : spaces_) {
+    std::erase_if(space.joining, [&](const Joining& each) {
+      if (still_in_force(*model, *each.spec)) return false;
+      surroundings_.post(each.reactor,
+                         [id = each.spec->id](ReactorPort& port) { port.on_reset(id, ResetReason::view_changed); });
+      return true;
+    });
+  }
+}
+
+void Engine::reset_group(const GroupId& id, ResetReason reason) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return;
+  auto& followed = found->second;
+  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
+    if ((followed.reactors & bit(reactor)) == 0) continue;
+    flush(reactor);
+    surroundings_.post(reactor, [id, reason](ReactorPort& port) { port.on_reset(id, reason); });
+    --followed.space->followers[reactor];
+  }
+  auto& space = *followed.space;
+  if (--space.groups == 0 && space.joining.empty()) space.unused_since = surroundings_.now();
+  bootstraps_.forget(id);
+  projector_.remove(digest_of(id));
+  groups_.erase(found);
+}
+
+void Engine::reset_space(const std::string& name, ResetReason reason) {
+  std::vector<GroupId> gone;
+  for (const auto& [id, followed] : groups_) {
+    if (followed.spec->space == name) gone.push_back(id);
+  }
+  for (const auto& id : gone) reset_group(id, reason);
+  projector_.reset(name);
+}
+
+// ---- what time does ----
+
+void Engine::tick() {
+  bootstraps_.tick();
+  forget_unused();
+  if (const auto now = surroundings_.now(); now >= progress_at_) {
+    progress_at_ = now + limits_.progress_interval;
+    tell_progress();
+  }
+}
+
+void Engine::tell_progress() {
+  for (auto& [id, followed] : groups_) {
+    const auto& space = *followed.space;
+    if (followed.reactors == 0 || space.commit_open || space.head.sequence <= followed.told) continue;
+    followed.told = space.head.sequence;
+    auto frame = std::make_shared<GroupFrame>();
+    frame->group = id;
+    frame->position = space.head;
+    append_progress(frame->text, *followed.spec, space.head);
+    put(followed, frame);
+  }
+  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) flush(reactor);
+}
+
+void Engine::forget_unused() {
+  const auto now = surroundings_.now();
+  const auto over = [&](const std::optional<TimePoint>& since) { return since && now - *since >= limits_.linger; };
+  std::vector<GroupId> gone;
+  for (const auto& [id, followed] : groups_) {
+    if (over(followed.unused_since)) gone.push_back(id);
+  }
+  for (const auto& id : gone) reset_group(id, ResetReason::state_unavailable);  // nobody is told: no reactor has it
+  for (auto space = spaces_.begin(); space != spaces_.end();) {
+    const bool unused = space->second.groups == 0 && space->second.joining.empty();
+    if (unused && !space->second.unused_since) space->second.unused_since = now;
+    if (unused && over(space->second.unused_since)) {
+      recent_bytes_ -= space->second.recent.bytes();
+      projector_.reset(space->first);
+      tail_->unwatch(space->first);
+      space = spaces_.erase(space);
+    } else {
+      ++space;
+    }
+  }
+}
+
+}  // namespace viewgate::gateway

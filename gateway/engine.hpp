@@ -1,0 +1,118 @@
+// The engine: what is followed, for whom, and up to where. It takes commits from the tail, projects each once for all
+// groups, and hands the documents to the reactors that have the groups; it answers their questions for history and
+// bootstraps.
+//
+// One thread, no sockets, no clock of its own: everything outside comes through EngineSurroundings, the tail and the
+// reader, so that a simulator can run it under a seed. EnginePort's functions are called on the engine's thread here;
+// the server wraps them in posts. `tail` and `reader` must outlive it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gateway/active_model.hpp"
+#include "gateway/bootstrap_desk.hpp"
+#include "gateway/engine_options.hpp"
+#include "gateway/history_desk.hpp"
+#include "gateway/ports.hpp"
+#include "gateway/recent_commits.hpp"
+#include "ledger/ports.hpp"
+#include "projection/projector.hpp"
+
+namespace viewgate::gateway {
+
+class Engine final : public ledger::TailSink, public EnginePort {
+ public:
+  /// `on_registry_moved`: somebody should read the model again and give it to `set_model`.
+  Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::LogReader& reader,
+         std::function<void()> on_registry_moved);
+
+  /// Before anything else: the tail needs its sink first.
+  void attach(ledger::Tail& tail) { tail_ = &tail; }
+
+  /// Groups whose view is not the same under the new model are reset; the others go on.
+  void set_model(const ActiveModelPtr& model);
+
+  /// Regularly, at least as often as the shortest of the intervals: progress, linger, kept snapshots.
+  void tick();
+
+  [[nodiscard]] bool degraded() const { return degraded_; }
+  [[nodiscard]] std::size_t groups() const { return groups_.size(); }
+  [[nodiscard]] std::size_t spaces() const { return spaces_.size(); }
+
+  void join(std::size_t reactor, GroupSpecPtr spec) override;
+  void leave(std::size_t reactor, GroupId id) override;
+  void history(std::size_t reactor, GroupId id, ledger::Position after,
+               std::function<void(HistoryReply)> reply) override;
+  void bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) override;
+
+  void on_watched(const std::string& name, ledger::Position head) override;
+  void on_part(ledger::CommitPartPtr part) override;
+  void on_turn() override;
+  void on_broken(const std::string& name, ledger::errc why, ledger::Position head) override;
+  void on_degraded(const ledger::Error& error) override;
+  void on_restored() override;
+  void on_registry_moved() override;
+
+ private:
+  struct Joining {
+    std::size_t reactor;
+    GroupSpecPtr spec;
+  };
+
+  struct Space {
+    explicit Space(std::size_t recent_bytes_max) : recent(recent_bytes_max) {}
+    bool following = false;    ///< the tail has told where it begins
+    bool commit_open = false;  ///< parts of the commit above `head` were projected, but not the last
+    bool moved = false;        ///< in this turn
+    ledger::Position head;     ///< the last whole commit that was projected
+    RecentCommits recent;
+    std::vector<Joining> joining;        ///< wait for `following`, or for the end of an open commit
+    std::vector<std::size_t> followers;  ///< by reactor: how many groups of this space it has
+    std::size_t groups = 0;
+    std::optional<TimePoint> unused_since;
+  };
+
+  struct Followed {
+    GroupSpecPtr spec;
+    Space* space = nullptr;
+    std::uint64_t reactors = 0;  ///< a bit each
+    ledger::Sequence told;       ///< of the last document that moves the cursor
+    std::optional<TimePoint> unused_since;
+  };
+
+  [[nodiscard]] Space& space_of(const std::string& name);
+  void complete_joins(Space& space);
+  void complete_join(Space& space, const Joining& joining);
+  void drop_reactor(Followed& followed, std::size_t reactor);
+  void put(const Followed& followed, const GroupFramePtr& frame);
+  void project(Space& space, const ledger::CommitPart& part);
+  void hold_recent(Space& space, const ledger::CommitPartPtr& part);
+  void flush(std::size_t reactor);
+  void reset_group(const GroupId& id, ResetReason reason);
+  void reset_space(const std::string& name, ResetReason reason);
+  void tell_all(NoticeKind kind);
+  void tell_progress();
+  void forget_unused();
+
+  const EngineLimits limits_;
+  const EngineSurroundings surroundings_;
+  const std::function<void()> registry_moved_;
+  ledger::Tail* tail_ = nullptr;
+  HistoryDesk history_;
+  BootstrapDesk bootstraps_;
+  projection::Projector projector_;
+  std::map<std::string, Space> spaces_;
+  std::unordered_map<GroupId, Followed, GroupIdHash> groups_;
+  std::vector<std::vector<GroupFramePtr>> outgoing_;  // by reactor: the frames of this turn
+  std::vector<std::string> moved_spaces_;             // in this turn
+  std::size_t recent_bytes_ = 0;
+  TimePoint progress_at_;
+  bool degraded_ = false;
+};
+
+}  // namespace viewgate::gateway

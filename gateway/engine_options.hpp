@@ -1,0 +1,40 @@
+// What bounds the engine, and what it reaches its surroundings through. A simulator gives its own of each.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+
+#include "gateway/ports.hpp"
+
+namespace viewgate::gateway {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+struct EngineLimits {
+  std::size_t space_bytes = 4 * 1024 * 1024;            ///< recent commits kept per space
+  std::size_t spaces_bytes = 256 * 1024 * 1024;         ///< recent commits kept of all spaces together
+  std::size_t history_bytes = 1024 * 1024;              ///< record text read at once for those who return
+  std::size_t history_commit_bytes = 64 * 1024 * 1024;  ///< of one answer; above it the view starts anew
+  std::size_t history_groups = 64;                      ///< served by one read
+  std::size_t snapshot_concurrent = 2;
+  std::size_t snapshot_queue = 256;
+  std::size_t snapshot_bytes = 256 * 1024 * 1024;
+  std::size_t snapshot_total_bytes = 512 * 1024 * 1024;
+  std::size_t snapshot_chunk_bytes = 64 * 1024;
+  std::chrono::milliseconds snapshot_time{30'000};
+  std::chrono::milliseconds snapshot_reuse{2'000};
+  std::int64_t snapshot_reuse_commits = 2'000;
+  std::chrono::milliseconds progress_interval{2'000};
+  std::chrono::milliseconds linger{5'000};
+  std::chrono::milliseconds retry_after{1'000};
+};
+
+/// `post` runs the call later on that reactor's thread, in the order of the posts to that reactor.
+struct EngineSurroundings {
+  std::size_t reactors = 1;  ///< at most 64
+  std::function<void(std::size_t reactor, std::function<void(ReactorPort&)>)> post;
+  std::function<TimePoint()> now;
+};
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,146 @@
+#include "gateway/history_desk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "gateway/documents.hpp"
+#include "gateway/errors.hpp"
+#include "gateway/log.hpp"
+
+namespace viewgate::gateway {
+
+HistoryDesk::Target::Target(GroupSpecPtr group, ledger::Position position)
+    : spec(std::move(group)), after(position), replay(spec->group) {}
+
+HistoryDesk::HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader)
+    : limits_(limits), surroundings_(surroundings), reader_(reader) {}
+
+void HistoryDesk::ask(HistoryAsker asker) {
+  const std::string space = asker.spec->space;
+  auto& line = lines_[space];
+  line.waiting.push_back(std::move(asker));
+  if (!line.reading) start_read(space);
+}
+
+void HistoryDesk::answer(const HistoryAsker& asker, const std::vector<ledger::CommitPartPtr>& parts,
+                         ledger::Position through) {
+  Target target(asker.spec, asker.after);
+  target.known = true;
+  target.askers.push_back(asker);
+  for (const auto& part : parts) append(target, *part);
+  deliver(target, through);
+}
+
+void HistoryDesk::refuse(const HistoryAsker& asker, const Refusal& refusal) {
+  surroundings_.post(asker.reactor, [reply = asker.reply, refusal](ReactorPort&) { reply(refusal); });
+}
+
+void HistoryDesk::board(Read& read, std::deque<HistoryAsker>& waiting, std::size_t groups_max) {
+  std::deque<HistoryAsker> left;
+  for (auto& asker : waiting) {
+    const auto same = [&](const Target& target) {
+      return target.spec->id == asker.spec->id && target.after == asker.after;
+    };
+    const bool reachable = asker.after == read.start || asker.after.sequence > read.start.sequence;
+    auto target = std::find_if(read.targets.begin(), read.targets.end(), same);
+    if (target == read.targets.end() && reachable && read.targets.size() < groups_max) {
+      target = read.targets.emplace(read.targets.end(), asker.spec, asker.after);
+      target->known = asker.after == read.start;  // the reader itself compares the stamp of where it starts
+    }
+    if (target == read.targets.end()) {
+      left.push_back(std::move(asker));
+    } else {
+      target->askers.push_back(std::move(asker));
+    }
+  }
+  waiting = std::move(left);
+}
+
+void HistoryDesk::start_read(const std::string& space) {
+  auto& line = lines_[space];
+  if (line.waiting.empty()) {
+    lines_.erase(space);
+    return;
+  }
+  line.reading = true;
+  auto read = std::make_shared<Read>();
+  read->space = space;
+  read->start = line.waiting.front().after;
+  board(*read, line.waiting, limits_.history_groups);
+  reader_.read(
+      space, read->start, limits_.history_bytes,
+      [this, read](const ledger::CommitPartPtr& part) { on_part(*read, *part); },
+      [this, read](const ledger::Result<ledger::Position>& reached) { on_done(*read, reached); });
+}
+
+void HistoryDesk::on_part(Read& read, const ledger::CommitPart& part) const {
+  for (auto& target : read.targets) {
+    if (part.position.sequence > target.after.sequence) {
+      append(target, part);
+    } else if (part.position.sequence == target.after.sequence) {
+      target.known = part.position.stamp == target.after.stamp;
+      if (!target.known) target.refusal = Refusal{ResetReason::history_diverged};
+    }
+  }
+}
+
+void HistoryDesk::append(Target& target, const ledger::CommitPart& part) const {
+  if (target.refusal) return;
+  const auto events = target.replay.project(part);
+  if (!events) {
+    log::error("record_malformed", {{"space", part.space}, {"sequence", part.position.sequence.value}});
+    target.refusal = Refusal{ResetReason::state_unavailable};
+  } else if (*events) {
+    append_events(target.text, *target.spec, **events, part.position);
+  }
+  if (target.text.size() > limits_.history_commit_bytes) target.refusal = Refusal{ResetReason::state_unavailable};
+  if (target.refusal) target.text = {};
+}
+
+void HistoryDesk::deliver(Target& target, ledger::Position through) {
+  if (target.refusal) {
+    for (const auto& asker : target.askers) refuse(asker, *target.refusal);
+    return;
+  }
+  auto history = std::make_shared<History>();
+  history->text = std::move(target.text);
+  history->through = through;
+  history->position_token = target.spec->sealer.seal(through);
+  const std::shared_ptr<const History> shared = std::move(history);
+  for (const auto& asker : target.askers) {
+    surroundings_.post(asker.reactor, [reply = asker.reply, shared](ReactorPort&) { reply(shared); });
+  }
+}
+
+void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& reached) {
+  auto& line = lines_[read.space];
+  line.reading = false;
+  std::optional<Refusal> failure;
+  if (!reached) {
+    const auto& error = reached.error();
+    log::warn("history_refused", {{"space", read.space},
+                                  {"after", read.start.sequence.value},
+                                  {"error", ledger::name(error.code)},
+                                  {"detail", error.detail}});
+    failure = refusal_of(error.code, limits_.retry_after);
+    // Only a bootstrap has a time of its own that can be too short.
+    if (error.code == ledger::errc::timeout) failure->why = ErrorCode::unavailable;
+  }
+  // What is wrong with the position that the read began at says nothing about the others; a database that is away does.
+  const bool for_all = failure && std::holds_alternative<ErrorCode>(failure->why);
+  std::deque<HistoryAsker> again;
+  for (auto& target : read.targets) {
+    if (!target.refusal && failure && (for_all || target.after == read.start)) target.refusal = failure;
+    if (target.refusal || (reached && target.known)) {
+      deliver(target, reached ? *reached : target.after);
+    } else {
+      // The read ended before it came to this position: next time it may be the one that the read begins at.
+      std::move(target.askers.begin(), target.askers.end(), std::back_inserter(again));
+    }
+  }
+  line.waiting.insert(line.waiting.begin(), std::make_move_iterator(again.begin()),
+                      std::make_move_iterator(again.end()));
+  start_read(read.space);
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,73 @@
+// Answers "what lies after my position?" from the ledger: one read per stretch of a space for everyone whose position
+// lies in it. The engine asks here only for what its recent commits do not cover.
+//
+// Those who wait are served in the order in which they came: a read begins at the first one's position, and takes along
+// all others of the space that stand at or above it. Owned by the engine's thread; `reader` must outlive it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gateway/active_model.hpp"
+#include "gateway/engine_options.hpp"
+#include "ledger/ports.hpp"
+#include "projection/projector.hpp"
+
+namespace viewgate::gateway {
+
+struct HistoryAsker {
+  std::size_t reactor = 0;
+  GroupSpecPtr spec;
+  ledger::Position after;
+  std::function<void(HistoryReply)> reply;
+};
+
+class HistoryDesk {
+ public:
+  HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader);
+
+  void ask(HistoryAsker asker);
+
+  /// The answer from commits that are at hand.
+  void answer(const HistoryAsker& asker, const std::vector<ledger::CommitPartPtr>& parts, ledger::Position through);
+  void refuse(const HistoryAsker& asker, const Refusal& refusal);
+
+ private:
+  /// Everyone in one read who has the same group and position.
+  struct Target {
+    Target(GroupSpecPtr group, ledger::Position position);
+    GroupSpecPtr spec;
+    ledger::Position after;
+    projection::Replay replay;
+    std::string text;
+    bool known = false;              ///< the ledger has `after` with its stamp
+    std::optional<Refusal> refusal;  ///< why there is no answer
+    std::vector<HistoryAsker> askers;
+  };
+  struct Read {
+    std::string space;
+    ledger::Position start;
+    std::vector<Target> targets;
+  };
+  struct Line {
+    std::deque<HistoryAsker> waiting;
+    bool reading = false;
+  };
+
+  void start_read(const std::string& space);
+  static void board(Read& read, std::deque<HistoryAsker>& waiting, std::size_t groups_max);
+  void on_part(Read& read, const ledger::CommitPart& part) const;
+  void on_done(Read& read, const ledger::Result<ledger::Position>& reached);
+  void append(Target& target, const ledger::CommitPart& part) const;
+  void deliver(Target& target, ledger::Position through);
+
+  const EngineLimits& limits_;
+  const EngineSurroundings& surroundings_;
+  ledger::LogReader& reader_;
+  std::map<std::string, Line> lines_;  // by space
+};
+
+}  // namespace viewgate::gateway
