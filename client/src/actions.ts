@@ -1,0 +1,50 @@
+// What the state machine asks of whoever runs it, and the delays it asks for.
+
+import type { Shown } from './channels.js';
+import type { ClientMessage } from './protocol.js';
+import type { Subscription } from './subscriptions.js';
+
+/** Something went wrong that the application may want to know of; what happens next is decided already. */
+export interface ClientError {
+  /** An error code or close code's name of the protocol, or one of this client: token, misfit, reset_loop, protocol. */
+  readonly code: string;
+  readonly message: string;
+  /** The subscription it is about. */
+  readonly subscription?: Subscription;
+}
+
+/** Milliseconds; the runner draws the delay evenly from the range. */
+export interface Delay {
+  readonly low: number;
+  readonly high: number;
+}
+
+export type TimerName = 'patience' | 'silence' | 'reconnect' | 'refresh' | `subscription:${number}`;
+
+export type Action =
+  | { readonly type: 'get_token' }
+  | { readonly type: 'open' }
+  | { readonly type: 'send'; readonly message: ClientMessage }
+  /** Close the socket, if there is one, and hear nothing of it any more. */
+  | { readonly type: 'drop'; readonly code: number; readonly reason: string }
+  | ({ readonly type: 'set_timer'; readonly name: TimerName } & Delay)
+  | { readonly type: 'clear_timer'; readonly name: TimerName }
+  /** The status of the connection, or of one subscription, is another. */
+  | { readonly type: 'connection' }
+  | { readonly type: 'status'; readonly subscription: Subscription }
+  /** One commit became visible, in all views at once. */
+  | { readonly type: 'shown'; readonly shown: readonly Shown<Subscription>[] }
+  | { readonly type: 'error'; readonly error: ClientError };
+
+/** The n-th delay in a row (from 0): doubling from a second to half a minute, the upper half of it at random. */
+export function backoff(n: number): Delay {
+  const high = Math.min(30_000, 1_000 * 2 ** Math.min(n, 10));
+  return { low: high / 2, high };
+}
+
+/** At once, but not everybody in the same moment. */
+export const soon: Delay = { low: 0, high: 500 };
+
+export function exactly(milliseconds: number): Delay {
+  return { low: milliseconds, high: milliseconds };
+}

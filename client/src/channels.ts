@@ -1,0 +1,307 @@
+// The channels of one connection: which documents belong to which set, and when what they say may be seen. A commit is
+// shown whole; where a space has two or more ready channels, all of them move together, at the `at` document.
+
+import {
+  compareSequences,
+  type At,
+  type Commit,
+  type Progress,
+  type Ready,
+  type RecordEvent,
+  type Sequence,
+  type Snapshot,
+} from './protocol.js';
+import { Entry, MisfitError, RecordSet, type SetChange } from './record_set.js';
+
+/** What was received and is not shown yet: a commit, a cursor that moved, or a set that replaces the one before. */
+interface Step {
+  readonly sequence: Sequence;
+  readonly position: string;
+  readonly events: readonly RecordEvent[];
+  readonly replacement?: RecordSet;
+}
+
+/** Whoever looks at a channel. `shown` is what it looks at: an earlier channel until this one was shown once. */
+export interface Member {
+  shown: Channel | undefined;
+}
+
+/** One group of the server: the set that is shown, the cursor that belongs to it, and what waits to be shown. */
+export class Channel {
+  set = new RecordSet();
+  sequence: Sequence = '0';
+  /** Undefined until something was shown. */
+  position: string | undefined;
+  /** The space's head as `ready` told it: at or above it the set is live. */
+  liveFrom: Sequence = '0';
+  isReady = false;
+  readonly members = new Set<Member>();
+
+  /** The set that a snapshot is filling, until `ready`. */
+  staging: RecordSet | undefined;
+  parts: RecordEvent[] = [];
+  readonly queue: Step[] = [];
+  received: Sequence = '0';
+
+  constructor(readonly space: string) {}
+
+  /** Forgets everything that is not shown; the set and its cursor stay. */
+  rest(): void {
+    this.isReady = false;
+    this.staging = undefined;
+    this.parts = [];
+    this.queue.length = 0;
+    this.members.clear();
+  }
+}
+
+export interface Shown<M extends Member> {
+  readonly member: M;
+  /** Absent where only the cursor moved. */
+  readonly change?: SetChange;
+}
+
+export interface ChannelEvents<M extends Member> {
+  /** All that one commit changed; every set of the space stands exactly at that commit while this is called. */
+  shown(steps: readonly Shown<M>[]): void;
+  /** The channel left the ready ones and shows what it showed last. */
+  misfit(members: readonly M[], error: MisfitError): void;
+}
+
+class Space {
+  readonly channels = new Set<Channel>();
+  head: Sequence = '0';
+  /** A channel became ready in this message, and no `at` has followed. */
+  awaitsAt = false;
+
+  readyCount(): number {
+    let count = 0;
+    for (const channel of this.channels) if (channel.isReady) ++count;
+    return count;
+  }
+}
+
+export class Channels<M extends Member> {
+  private readonly byId = new Map<string, Channel>();
+  private readonly spaces = new Map<string, Space>();
+
+  constructor(private readonly events: ChannelEvents<M>) {}
+
+  find(id: string): Channel | undefined {
+    return this.byId.get(id);
+  }
+
+  /** The newest commit of the space that this connection has heard of. */
+  head(space: string): Sequence {
+    return this.spaces.get(space)?.head ?? '0';
+  }
+
+  /** Documents named `id` are for `channel` from now on. `bootstrap`: a snapshot will replace its set. */
+  open(id: string, channel: Channel, bootstrap: boolean): void {
+    const before = this.byId.get(id);
+    if (before !== undefined && before !== channel) this.remove(id, before);
+    this.byId.set(id, channel);
+    channel.isReady = false;
+    channel.staging = bootstrap ? new RecordSet() : undefined;
+    channel.received = bootstrap ? '0' : channel.sequence;
+    this.space(channel.space).channels.add(channel);
+  }
+
+  /** The member looks at this channel from now on: at once if it can be shown, else when it is. */
+  join(channel: Channel, member: M): void {
+    channel.members.add(member);
+    if (channel.isReady && channel.position !== undefined) {
+      const shown = this.show(channel, member);
+      if (shown !== undefined) this.events.shown([shown]);
+    }
+  }
+
+  leave(channel: Channel, member: M): void {
+    channel.members.delete(member);
+    if (channel.members.size > 0) return;
+    for (const [id, other] of this.byId) if (other === channel) this.remove(id, channel);
+  }
+
+  /** The server will read the set anew. */
+  restart(channel: Channel): void {
+    channel.isReady = false;
+    channel.staging = new RecordSet();
+    channel.parts = [];
+    channel.queue.length = 0;
+    channel.received = '0';
+    this.releaseIfAlone(channel.space);
+  }
+
+  /** The connection is gone: what was not shown comes again after the cursors. */
+  clear(): void {
+    for (const channel of this.byId.values()) channel.rest();
+    this.byId.clear();
+    this.spaces.clear();
+  }
+
+  snapshot(document: Snapshot): void {
+    const channel = this.byId.get(document.channel);
+    if (channel === undefined) return;
+    const staging = channel.staging;
+    if (staging === undefined) return this.misfit(channel, 'a snapshot that nobody waits for');
+    for (const { key, record } of document.records) {
+      if (staging.entries.has(key)) return this.misfit(channel, `the snapshot has ${key} twice`);
+      staging.entries.set(key, new Entry(key, record));
+    }
+  }
+
+  /** True if the channel is one of ours. */
+  ready(document: Ready): Channel | undefined {
+    const channel = this.byId.get(document.channel);
+    if (channel === undefined) return undefined;
+    const replacement = channel.staging;
+    channel.staging = undefined;
+    channel.isReady = true;
+    channel.liveFrom = document.head;
+    channel.received = document.sequence;
+    const step = { sequence: document.sequence, position: document.position, events: [] };
+    channel.queue.push(replacement === undefined ? step : { ...step, replacement });
+    this.heard(channel.space, document.head);
+    const space = this.space(channel.space);
+    if (space.readyCount() > 1) space.awaitsAt = true;
+    else this.release(space);
+    return channel;
+  }
+
+  commit(document: Commit): void {
+    const channel = this.byId.get(document.channel);
+    if (channel === undefined) return;
+    if (!channel.isReady) return this.misfit(channel, `commit ${document.sequence} before ready`);
+    if (compareSequences(document.sequence, channel.received) <= 0) {
+      return this.misfit(channel, `commit ${document.sequence} after ${channel.received}`);
+    }
+    for (const event of document.events) channel.parts.push(event);
+    if (!document.last || document.position === undefined) return;
+    const events = channel.parts;
+    channel.parts = [];
+    this.receive(channel, { sequence: document.sequence, position: document.position, events });
+  }
+
+  progress(document: Progress): void {
+    const channel = this.byId.get(document.channel);
+    if (channel === undefined || !channel.isReady) return;
+    if (compareSequences(document.sequence, channel.received) < 0) {
+      return this.misfit(channel, `progress ${document.sequence} after ${channel.received}`);
+    }
+    this.receive(channel, { sequence: document.sequence, position: document.position, events: [] });
+  }
+
+  at(document: At): void {
+    const space = this.spaces.get(document.space);
+    if (space === undefined) return;
+    this.heard(document.space, document.sequence);
+    space.awaitsAt = false;
+    this.release(space, document.sequence);
+  }
+
+  /** The server ends a message in which a view moved with `at`; where it had no reason to, nothing is held back for one. */
+  endOfMessage(): void {
+    for (const space of this.spaces.values()) {
+      if (!space.awaitsAt) continue;
+      space.awaitsAt = false;
+      this.release(space);
+    }
+  }
+
+  private space(name: string): Space {
+    let space = this.spaces.get(name);
+    if (space === undefined) this.spaces.set(name, (space = new Space()));
+    return space;
+  }
+
+  private heard(name: string, sequence: Sequence): void {
+    const space = this.space(name);
+    if (compareSequences(sequence, space.head) > 0) space.head = sequence;
+  }
+
+  private receive(channel: Channel, step: Step): void {
+    channel.received = step.sequence;
+    channel.queue.push(step);
+    this.heard(channel.space, step.sequence);
+    this.releaseIfAlone(channel.space);
+  }
+
+  private releaseIfAlone(name: string): void {
+    const space = this.space(name);
+    if (space.readyCount() < 2) this.release(space);
+  }
+
+  private remove(id: string, channel: Channel): void {
+    this.byId.delete(id);
+    channel.rest();
+    const space = this.space(channel.space);
+    space.channels.delete(channel);
+    if (space.channels.size === 0) this.spaces.delete(channel.space);
+    else this.releaseIfAlone(channel.space);
+  }
+
+  private misfit(channel: Channel, message: string): void {
+    this.giveUp(channel, new MisfitError(message));
+  }
+
+  private giveUp(channel: Channel, error: MisfitError): void {
+    const members = [...channel.members] as M[];
+    for (const [id, other] of this.byId) if (other === channel) this.remove(id, channel);
+    this.events.misfit(members, error);
+  }
+
+  /** Shows what waits, commit by commit across the space's channels, up to `limit` or all of it. */
+  private release(space: Space, limit?: Sequence): void {
+    for (;;) {
+      let next: Sequence | undefined;
+      for (const channel of space.channels) {
+        const first = channel.queue[0];
+        if (first === undefined || (limit !== undefined && compareSequences(first.sequence, limit) > 0)) continue;
+        if (next === undefined || compareSequences(first.sequence, next) < 0) next = first.sequence;
+      }
+      if (next === undefined) return;
+      const shown: Shown<M>[] = [];
+      const misfits: [Channel, MisfitError][] = [];
+      for (const channel of space.channels) {
+        try {
+          while (channel.queue[0]?.sequence === next) this.take(channel, shown);
+        } catch (error) {
+          if (!(error instanceof MisfitError)) throw error;
+          misfits.push([channel, error]);
+        }
+      }
+      if (shown.length > 0) this.events.shown(shown);
+      for (const [channel, error] of misfits) this.giveUp(channel, error);
+    }
+  }
+
+  /** Applies the first step of the queue to the channel's set. */
+  private take(channel: Channel, shown: Shown<M>[]): void {
+    const step = channel.queue[0];
+    if (step === undefined) return;
+    const before = channel.set;
+    const change = step.events.length > 0 ? before.apply(step.sequence, step.events) : undefined;
+    channel.queue.shift();
+    if (step.replacement !== undefined) channel.set = step.replacement;
+    channel.sequence = step.sequence;
+    channel.position = step.position;
+    for (const member of channel.members as Set<M>) {
+      if (member.shown !== channel) {
+        const first = this.show(channel, member);
+        if (first !== undefined) shown.push(first);
+      } else if (step.replacement !== undefined) {
+        shown.push({ member, change: channel.set.difference(before, step.sequence) });
+      } else {
+        shown.push(change === undefined ? { member } : { member, change });
+      }
+    }
+  }
+
+  /** Turns a member from what it looked at to this channel. */
+  private show(channel: Channel, member: M): Shown<M> | undefined {
+    const old = member.shown;
+    if (old === channel) return undefined;
+    member.shown = channel;
+    return { member, change: channel.set.difference(old?.set ?? new RecordSet(), channel.sequence) };
+  }
+}
