@@ -57,6 +57,10 @@ class JsonSlicer {
 /// cannot (a lone surrogate, U+0000).
 [[nodiscard]] std::optional<std::string> json_string_value(std::string_view text);
 
+/// The characters of what stands between a string's quotes, a lone surrogate as three bytes: for comparing, not for
+/// storing.
+[[nodiscard]] std::string json_unescape_lossless(std::string_view inside);
+
 /// An integer as JavaScript can hold it exactly: no fraction, no exponent, not "-0", within ±(2^53 - 1).
 [[nodiscard]] std::optional<std::int64_t> json_integer_value(std::string_view text);
 

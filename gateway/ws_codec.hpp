@@ -60,9 +60,8 @@ class WsReader {
  private:
   std::optional<WsEvent> read_header(std::span<char>& input);
   std::optional<WsEvent> check_first_two();
-  std::optional<WsEvent> begin_payload();
+  std::optional<WsEvent> check_length(std::size_t length_bytes);
   std::optional<WsEvent> read_payload(std::span<char>& input);
-  std::optional<WsEvent> end_data_frame(std::string_view piece);
   WsEvent end_control_frame(std::string_view payload);
   WsEvent end_close_frame(std::string_view payload);
   WsEvent fail(std::uint16_t code, std::string_view why);
@@ -86,7 +85,8 @@ class WsReader {
   Utf8Checker utf8_;
   std::string message_;
   std::string control_;
-  bool delivered_ = false;  // message_ was handed out: free it at the next call
+  bool delivered_message_ = false;  // handed out: freed at the next call
+  bool delivered_control_ = false;
   bool ended_ = false;
 };
 

@@ -1,0 +1,187 @@
+#include "gateway/handshake.hpp"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/rfc7230.hpp>
+
+#include "gateway/protocol.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+namespace http = boost::beast::http;
+
+constexpr std::string_view line_end = "\r\n";
+constexpr std::string_view head_end = "\r\n\r\n";
+constexpr std::size_t method_bytes_max = 20;
+
+// RFC 6455 section 1.3.
+constexpr std::string_view accept_salt = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Whether the bytes can still become "METHOD SP". A request in a browser's or a proxy's form always begins so; what
+// does not is another protocol, and an HTTP answer would only confuse it.
+bool may_begin_a_request(std::string_view received) {
+  const std::string_view method = received.substr(0, received.find(' '));
+  if (method.size() > method_bytes_max || !std::all_of(method.begin(), method.end(), is_upper)) return false;
+  return !method.empty() || received.empty();
+}
+
+std::string_view first_line(std::string_view head) { return head.substr(0, head.find(line_end)); }
+
+// A line that begins with a blank continues the field before it (obs-fold, obsolete since RFC 7230). Beast joins such
+// lines; proxies differ in what they make of them.
+bool has_folded_line(std::string_view head) {
+  return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos;
+}
+
+using Fields = http::request<http::empty_body>;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+std::string_view only_value(const Fields& request, http::field field) {
+  return request.count(field) == 1 ? view(request[field]) : std::string_view{};
+}
+
+// Whether one of the comma-separated tokens of all fields of that name is `token`, without regard to case.
+bool names_token(const Fields& request, http::field field, std::string_view token) {
+  const auto [begin, end] = request.equal_range(field);
+  return std::any_of(begin, end, [token](const auto& entry) {
+    return http::token_list{entry.value()}.exists({token.data(), token.size()});
+  });
+}
+
+// Sixteen bytes in base64, padded: 24 characters of which the 22nd has only zeros behind its two bits.
+bool is_key(std::string_view key) {
+  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  if (key.size() != 24 || !key.ends_with("==")) return false;
+  if (key.substr(0, 22).find_first_not_of(alphabet) != std::string_view::npos) return false;
+  return std::string_view{"AQgw"}.find(key[21]) != std::string_view::npos;
+}
+
+std::string accept_value(std::string_view key) {
+  std::string salted(key);
+  salted += accept_salt;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int digest_bytes = 0;
+  EVP_Digest(salted.data(), salted.size(), digest.data(), &digest_bytes, EVP_sha1(), nullptr);
+  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> text{};
+  const int text_bytes = EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(digest_bytes));
+  return {text.begin(), text.begin() + text_bytes};
+}
+
+// What every request must be, whatever it asks for: one way to read it, also for the proxies in between.
+std::optional<HandshakeRefused> check_message(std::string_view head, const Fields& request) {
+  if (request.version() != 11) return HandshakeRefused{400, "the request must be HTTP/1.1"};
+  if (has_folded_line(head)) return HandshakeRefused{400, "a header field continues on a second line"};
+  if (request.count(http::field::host) != 1) return HandshakeRefused{400, "the request must have exactly one Host"};
+  const bool has_length = request.count(http::field::content_length) > 0;
+  if (request.count(http::field::transfer_encoding) > 0 ||
+      (has_length && only_value(request, http::field::content_length) != "0")) {
+    return HandshakeRefused{400, "the request must have no body"};
+  }
+  return std::nullopt;
+}
+
+std::optional<HandshakeRefused> check_origin(const Fields& request, const HandshakePolicy& policy) {
+  if (request.count(http::field::origin) == 0) return std::nullopt;  // not a browser
+  const std::string_view origin = only_value(request, http::field::origin);
+  const bool listed = origin != "null" && std::count(policy.origins.begin(), policy.origins.end(), origin) > 0;
+  if (listed) return std::nullopt;
+  return HandshakeRefused{403, "the origin is not one that may connect"};
+}
+
+HandshakeOutcome check_upgrade(const Fields& request) {
+  if (!names_token(request, http::field::upgrade, "websocket") ||
+      !names_token(request, http::field::connection, "upgrade")) {
+    return HandshakeRefused{426, "the request must upgrade to websocket"};
+  }
+  if (only_value(request, http::field::sec_websocket_version) != "13") {
+    return HandshakeRefused{426, "Sec-WebSocket-Version must be 13"};
+  }
+  const std::string_view key = only_value(request, http::field::sec_websocket_key);
+  if (!is_key(key)) return HandshakeRefused{400, "Sec-WebSocket-Key must be 16 bytes in base64"};
+  if (!names_token(request, http::field::sec_websocket_protocol, subprotocol)) {
+    return HandshakeRefused{400, "Sec-WebSocket-Protocol must name viewgate.v1"};
+  }
+  return HandshakeAccepted{accept_value(key)};
+}
+
+std::string_view phrase(int status) {
+  switch (status) {
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 426:
+      return "Upgrade Required";
+    case 431:
+      return "Request Header Fields Too Large";
+    default:
+      return "Bad Request";
+  }
+}
+
+}  // namespace
+
+HeadProgress head_progress(std::string_view received) {
+  if (!may_begin_a_request(received)) return {HeadProgress::Kind::garbage};
+  const std::size_t end = received.find(head_end);
+  const std::size_t head_bytes = end == std::string_view::npos ? received.size() : end + head_end.size();
+  const std::size_t line_bytes = received.find(line_end);
+  if (line_bytes != std::string_view::npos && !request_line(received)) return {HeadProgress::Kind::garbage};
+  if (head_bytes > limits::request_header_bytes) return {HeadProgress::Kind::too_large};
+  if (end == std::string_view::npos) return {HeadProgress::Kind::more};
+  return {HeadProgress::Kind::complete, head_bytes};
+}
+
+std::optional<RequestLine> request_line(std::string_view head) {
+  const std::string_view line = first_line(head);
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) return std::nullopt;
+  if (!line.substr(last + 1).starts_with("HTTP/")) return std::nullopt;
+  return RequestLine{line.substr(0, first), line.substr(first + 1, last - first - 1)};
+}
+
+HandshakeOutcome check_handshake(std::string_view head, const HandshakePolicy& policy) {
+  if (head.size() > limits::request_header_bytes) return head_too_large;
+  http::request_parser<http::empty_body> parser;
+  parser.header_limit(limits::request_header_bytes);
+  parser.eager(false);
+  boost::system::error_code error;
+  parser.put(boost::asio::buffer(head.data(), head.size()), error);
+  if (error || !parser.is_header_done()) return HandshakeRefused{400, "the request is not well-formed HTTP"};
+
+  const Fields& request = parser.get();
+  if (const auto refused = check_message(head, request)) return *refused;
+  // The target is compared as it came: no decoding, no collapsing, no query. What is not the path is not here.
+  if (view(request.target()) != socket_path) return HandshakeRefused{404, "there is nothing here"};
+  if (request.method() != http::verb::get) return HandshakeRefused{400, "the socket is opened by GET"};
+  if (const auto refused = check_origin(request, policy)) return *refused;
+  return check_upgrade(request);
+}
+
+std::string handshake_response(const HandshakeAccepted& accepted) {
+  std::string out = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
+  out.append("Sec-WebSocket-Accept: ").append(accepted.accept).append(line_end);
+  out.append("Sec-WebSocket-Protocol: ").append(subprotocol).append(head_end);
+  return out;
+}
+
+std::string handshake_response(const HandshakeRefused& refused) {
+  std::string out = "HTTP/1.1 " + std::to_string(refused.status) + ' ';
+  out.append(phrase(refused.status)).append("\r\nConnection: close\r\n");
+  if (refused.status == 426) out += "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+  out += "Content-Type: text/plain\r\nContent-Length: " + std::to_string(refused.text.size() + 1);
+  out.append(head_end).append(refused.text).append("\n");
+  return out;
+}
+
+}  // namespace viewgate::gateway
