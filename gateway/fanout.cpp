@@ -1,0 +1,206 @@
+#include "gateway/fanout.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "gateway/session.hpp"
+#include "gateway/subscription.hpp"
+
+namespace viewgate::gateway {
+
+Fanout::Fanout(std::size_t reactor, SessionOptions options, EnginePort& engine, const auth::TokenVerifier& verifier,
+               ActiveModelPtr model, std::function<void()> on_due)
+    : reactor_(reactor),
+      options_(options),
+      engine_(engine),
+      verifier_(verifier),
+      on_due_(std::move(on_due)),
+      model_(std::move(model)),
+      message_(options.server_message_bytes) {
+  assert(model_ != nullptr);
+}
+
+Fanout::~Fanout() { assert(sessions_.empty()); }
+
+// The stream.
+
+void Fanout::on_joined(const GroupId& id, ledger::Position head) {
+  LocalGroup* group = find(id);
+  if (group == nullptr) return;  // left before the answer came
+  // Also where it was joined already: what came between two joins may have a hole, so all readers come back by history.
+  group->joined = true;
+  group->joined_at = head.sequence;
+  group->ring.restart(head);
+  for (Subscription* each : group->subscribers) each->on_joined();
+  mark_subscribers_due(*group);
+}
+
+void Fanout::on_delivery(std::shared_ptr<const Delivery> delivery) {
+  for (const auto& frame : delivery->frames) {
+    LocalGroup* group = find(frame->group);
+    if (group == nullptr || !group->joined) continue;  // left, and the engine does not know yet
+    group->ring.append(*frame);
+    mark_subscribers_due(*group);
+  }
+  for (const auto& [name, head] : delivery->heads) {
+    if (const auto space = spaces_.find(name); space != spaces_.end()) space->second.head = head;
+  }
+}
+
+void Fanout::on_reset(const GroupId& id, ResetReason reason) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return;
+  // Out of the table first, so that those who bind to the same group again make a new one, which is joined anew.
+  const auto group = std::move(found->second);
+  groups_.erase(found);
+  const bool history_is_another = reason == ResetReason::history_diverged || reason == ResetReason::state_unavailable;
+  if (history_is_another) group->space.head = {};
+  const auto subscribers = group->subscribers;
+  for (Subscription* each : subscribers) {
+    // Starting one anew may end others: those are not in the group any more.
+    if (std::ranges::find(group->subscribers, each) != group->subscribers.end()) each->session().restart(*each, reason);
+  }
+  assert(group->subscribers.empty());
+  drop_space_of(*group);
+}
+
+void Fanout::on_notice(NoticeKind kind) {
+  degraded_ = kind == NoticeKind::degraded;
+  for (Session* each : sessions_) each->on_notice(kind);
+}
+
+void Fanout::on_model(ActiveModelPtr model) {
+  model_ = std::move(model);
+  for (Session* each : sessions_) each->rebind(ResetReason::view_changed);
+}
+
+void Fanout::on_tick(Now now) {
+  for (auto& [id, group] : groups_) refuse_if_stuck(*group, now);
+  std::erase_if(groups_, [&](const auto& item) { return leave_if_unused(*item.second, now); });
+  if (ring_bytes() > options_.rings_bytes) {
+    for (auto& [id, group] : groups_) group->ring.trim(group->ring.bytes() / 2);
+  }
+}
+
+void Fanout::refuse_if_stuck(LocalGroup& group, Now now) {
+  if (group.joined || group.subscribers.empty()) return;
+  if (!group.joining_since) group.joining_since = now.steady;
+  if (!degraded_ && now.steady - *group.joining_since < options_.join_time) return;
+  const auto subscribers = group.subscribers;  // each leaves the group as it ends
+  for (Subscription* each : subscribers) each->refuse({ErrorCode::unavailable, model_->retry_after});
+  group.joining_since.reset();
+}
+
+bool Fanout::leave_if_unused(LocalGroup& group, Now now) {
+  if (!group.subscribers.empty()) return false;
+  if (!group.unused_since) group.unused_since = now.steady;
+  // A group that is not joined yet is not left: the answer to this join could be taken for that to a later one.
+  if (!group.joined || now.steady - *group.unused_since < options_.group_linger) return false;
+  engine_.leave(reactor_, group.spec->id);
+  drop_space_of(group);
+  return true;
+}
+
+// Sessions.
+
+void Fanout::add(Session& session) {
+  session.fanout_index_ = sessions_.size();
+  sessions_.push_back(&session);
+}
+
+void Fanout::remove(Session& session) {
+  sessions_[session.fanout_index_] = sessions_.back();
+  sessions_[session.fanout_index_]->fanout_index_ = session.fanout_index_;
+  sessions_.pop_back();
+  if (session.due_) std::erase(due_, &session);
+}
+
+void Fanout::mark_due(Session& session) {
+  if (session.due_) return;
+  session.due_ = true;
+  due_.push_back(&session);
+  if (due_.size() == 1) on_due_();
+}
+
+std::vector<Session*> Fanout::take_due() {
+  for (Session* each : due_) each->due_ = false;
+  return std::exchange(due_, {});
+}
+
+void Fanout::mark_subscribers_due(const LocalGroup& group) {
+  for (const Subscription* each : group.subscribers) mark_due(each->session());
+}
+
+// Groups.
+
+LocalGroup* Fanout::find(const GroupId& id) {
+  const auto found = groups_.find(id);
+  return found == groups_.end() ? nullptr : found->second.get();
+}
+
+LocalSpace& Fanout::space_of(const std::string& name) {
+  auto& space = spaces_[name];
+  if (space.name.empty()) space.name = name;
+  return space;
+}
+
+void Fanout::drop_space_of(const LocalGroup& group) {
+  if (--group.space.groups == 0) spaces_.erase(spaces_.find(group.space.name));
+}
+
+LocalGroup& Fanout::enter(const GroupSpecPtr& spec, Subscription& subscription) {
+  auto& slot = groups_[spec->id];
+  if (slot == nullptr) {
+    LocalSpace& space = space_of(spec->space);
+    ++space.groups;
+    slot = std::make_unique<LocalGroup>(spec, space, options_.ring_bytes);
+    engine_.join(reactor_, spec);
+  }
+  slot->unused_since.reset();
+  subscription.group_index_ = slot->subscribers.size();
+  slot->subscribers.push_back(&subscription);
+  return *slot;
+}
+
+void Fanout::leave(LocalGroup& group, Subscription& subscription) {
+  Subscription* last = group.subscribers.back();
+  group.subscribers[subscription.group_index_] = last;
+  last->group_index_ = subscription.group_index_;
+  group.subscribers.pop_back();
+}
+
+std::size_t Fanout::ring_bytes() const {
+  std::size_t out = 0;
+  for (const auto& [id, group] : groups_) out += group->ring.bytes();
+  return out;
+}
+
+// Questions to the engine. An answer finds its subscription by a ticket, because that may be gone by then.
+
+Subscription* Fanout::take_waiting(Ticket ticket) {
+  const auto found = waiting_.find(ticket);
+  if (found == waiting_.end()) return nullptr;
+  Subscription* const subscription = found->second;
+  waiting_.erase(found);
+  return subscription;
+}
+
+Fanout::Ticket Fanout::ask_bootstrap(const LocalGroup& group, Subscription& subscription) {
+  const Ticket ticket = ++last_ticket_;
+  waiting_.emplace(ticket, &subscription);
+  engine_.bootstrap(reactor_, group.spec->id, [this, ticket](BootstrapReply reply) {
+    if (Subscription* waiting = take_waiting(ticket)) waiting->on_bootstrap(std::move(reply));
+  });
+  return ticket;
+}
+
+Fanout::Ticket Fanout::ask_history(const LocalGroup& group, ledger::Position after, Subscription& subscription) {
+  const Ticket ticket = ++last_ticket_;
+  waiting_.emplace(ticket, &subscription);
+  engine_.history(reactor_, group.spec->id, after, [this, ticket](HistoryReply reply) {
+    if (Subscription* waiting = take_waiting(ticket)) waiting->on_history(std::move(reply));
+  });
+  return ticket;
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,113 @@
+#include "gateway/ring.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace viewgate::gateway {
+
+namespace {
+
+constexpr std::size_t segments_per_ring = 8;  // what is lost at once when the ring is full: an eighth
+constexpr std::size_t segment_bytes_min = 256;
+
+}  // namespace
+
+Ring::Ring(std::size_t bytes_max)
+    : bytes_max_(bytes_max), segment_bytes_(std::max(bytes_max / segments_per_ring, segment_bytes_min)) {}
+
+void Ring::restart(ledger::Position begin) {
+  segments_.clear();
+  entries_.clear();
+  entries_dropped_ = 0;
+  end_ += 1;  // so that no offset of before is held, not even the old end
+  begin_ = end_;
+  begin_position_ = begin;
+}
+
+void Ring::append(const GroupFrame& frame) {
+  assert(!frame.text.empty() && frame.text.back() == '\n');
+  assert(frame.position.sequence >= last_sequence());
+  Segment& segment = segment_for(frame.text.size());
+  entries_.push_back({end_, frame.position, frame.whole});
+  segment.text += frame.text;
+  end_ += frame.text.size();
+  if (bytes() > bytes_max_) trim(bytes_max_);
+}
+
+Ring::Segment& Ring::segment_for(std::size_t bytes) {
+  if (!segments_.empty() && segments_.back().text.size() + bytes <= segment_bytes_) return segments_.back();
+  return segments_.emplace_back(Segment{end_, {}});
+}
+
+void Ring::trim(std::size_t bytes_wanted) {
+  while (segments_.size() > 1 && bytes() > bytes_wanted) drop_oldest();
+}
+
+void Ring::drop_oldest() {
+  begin_ = segments_.front().end();
+  segments_.erase(segments_.begin());
+  const auto kept = entry_at(begin_);
+  begin_position_ = std::prev(kept)->position;
+  entries_dropped_ = kept - entries_.begin();
+  if (static_cast<std::size_t>(entries_dropped_) * 2 > entries_.size()) {
+    entries_.erase(entries_.begin(), kept);
+    entries_dropped_ = 0;
+  }
+}
+
+ledger::Sequence Ring::last_sequence() const {
+  return first_entry() == entries_.end() ? begin_position_.sequence : entries_.back().position.sequence;
+}
+
+Ring::Entries::const_iterator Ring::entry_at(Offset offset) const {
+  // Nearly every reader stands at the last frame, which it has not read, or at the end.
+  if (!entries_.empty() && offset >= entries_.back().begin)
+    return offset == entries_.back().begin ? std::prev(entries_.end()) : entries_.end();
+  return std::ranges::lower_bound(first_entry(), entries_.end(), offset, {}, &Entry::begin);
+}
+
+Ring::Entries::const_iterator Ring::entry_after(ledger::Sequence sequence) const {
+  return std::ranges::upper_bound(first_entry(), entries_.end(), sequence, {},
+                                  [](const Entry& entry) { return entry.position.sequence; });
+}
+
+Ring::Offset Ring::offset_after(ledger::Sequence sequence) const {
+  assert(covers(sequence));
+  const auto entry = entry_after(sequence);
+  return entry == entries_.end() ? end_ : entry->begin;
+}
+
+ledger::Sequence Ring::sequence_at(Offset offset) const {
+  assert(holds(offset) && offset < end_);
+  return entry_at(offset)->position.sequence;
+}
+
+bool Ring::knows(ledger::Position position) const {
+  const auto after = entry_after(position.sequence);
+  return position == (after == first_entry() ? begin_position_ : std::prev(after)->position);
+}
+
+Ring::Slice Ring::slice(Offset from, std::size_t bytes_max) const {
+  Slice out;
+  out.end = from;
+  if (from >= end_) return out;
+  const auto segment = std::prev(std::ranges::upper_bound(segments_, from, {}, &Segment::begin));
+  const Offset limit = std::min(segment->end(), from + bytes_max);
+  const auto first = entry_at(from);
+  assert(first != entries_.end() && first->begin == from);
+  // The frames that begin within the limit, less the last of them where it ends beyond; at least one.
+  auto next = std::ranges::upper_bound(std::next(first), entries_.end(), limit, {}, &Entry::begin);
+  const Offset next_begin = next == entries_.end() ? end_ : next->begin;
+  if (next_begin > limit && std::prev(next) != first) --next;
+  out.end = next == entries_.end() ? end_ : next->begin;
+  out.text = std::string_view(segment->text).substr(from - segment->begin, out.end - from);
+  out.whole = std::prev(next)->whole;
+  for (auto last = next; last != first && !out.any_whole;) {
+    --last;
+    out.any_whole = last->whole;
+    if (last->whole) out.position = last->position;
+  }
+  return out;
+}
+
+}  // namespace viewgate::gateway

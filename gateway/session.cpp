@@ -1,0 +1,255 @@
+#include "gateway/session.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "gateway/errors.hpp"
+#include "gateway/log.hpp"
+
+namespace viewgate::gateway {
+
+namespace {
+
+constexpr std::chrono::seconds rate_window{1};
+constexpr std::uint16_t normal_closure = 1000;  // RFC 6455, 7.4.1: the answer to a close without a code
+
+std::chrono::seconds whole_seconds(std::chrono::milliseconds time) {
+  return std::max(std::chrono::ceil<std::chrono::seconds>(time), std::chrono::seconds{1});
+}
+
+}  // namespace
+
+Session::Session(Fanout& fanout, Now now)
+    : fanout_(fanout),
+      opened_at_(now.steady),
+      reader_(WsRole::server, {fanout.options().client_message_bytes, fanout.options().client_message_fragments}),
+      next_tick_(now.steady + fanout.options().hello_time),
+      heard_at_(now.steady),
+      sent_at_(now.steady),
+      pinged_at_(now.steady),
+      rate_window_(now.steady) {
+  fanout_.add(*this);
+}
+
+Session::~Session() {
+  streams_.clear();
+  fanout_.remove(*this);
+}
+
+// Bytes from the client.
+
+void Session::on_bytes(std::span<char> bytes, Now now) {
+  heard_at_ = now.steady;
+  while (const auto event = reader_.next(bytes)) on_event(*event, now);
+  if (!reader_.inside_message() || reader_.ended()) {
+    message_since_.reset();
+  } else if (!message_since_) {
+    message_since_ = now.steady;
+    next_tick_ = std::min(next_tick_, now.steady + fanout_.options().message_time);
+  }
+}
+
+void Session::on_event(const WsEvent& event, Now now) {
+  if (event.kind == WsEvent::Kind::close) return on_peer_close(event);
+  if (event.kind == WsEvent::Kind::failure) {
+    peer_closed_ = true;  // nothing is read after it, its close frame neither
+    return close(event.code, event.text);
+  }
+  if (closing()) return;
+  if (!within_rates(event.kind, now)) return close(close_code::rate_limited, "too many frames in a second");
+  if (event.kind == WsEvent::Kind::message) {
+    message_since_.reset();
+    on_message(event.text, now);
+  } else if (event.kind == WsEvent::Kind::ping) {
+    pong_.clear();  // the latest ping may be answered for all before it (RFC 6455, 5.5.3)
+    append_ws_pong(pong_, event.text);
+    mark_due();
+  }
+}
+
+void Session::on_peer_close(const WsEvent& event) {
+  peer_closed_ = true;
+  answers_.clear();
+  close(event.code == 0 ? normal_closure : event.code, {});
+}
+
+bool Session::within_rates(WsEvent::Kind kind, Now now) {
+  if (now.steady - rate_window_ >= rate_window) {
+    rate_window_ = now.steady;
+    messages_in_window_ = 0;
+    controls_in_window_ = 0;
+  }
+  if (kind == WsEvent::Kind::message) return ++messages_in_window_ <= fanout_.options().messages_per_second;
+  return ++controls_in_window_ <= fanout_.options().control_frames_per_second;
+}
+
+void Session::on_message(std::string_view text, Now now) {
+  const auto parsed = parse_client_message(text);
+  if (const auto* bad = std::get_if<BadMessage>(&parsed)) return close(close_code::bad_message, bad->reason);
+  if (phase_ == Phase::hello) return on_first_message(parsed, now);
+  if (const auto* bad = std::get_if<BadRequest>(&parsed)) return strike(*bad);
+  std::visit([&](const auto& message) { handle(message, now); }, std::get<ClientMessage>(parsed));
+}
+
+void Session::on_first_message(const ParsedClientMessage& parsed, Now now) {
+  const auto* message = std::get_if<ClientMessage>(&parsed);
+  const auto* hello = message == nullptr ? nullptr : std::get_if<Hello>(message);
+  if (hello == nullptr) return close(close_code::auth_required, "the first message must be a hello with a token");
+  on_hello(*hello, now);
+}
+
+void Session::on_hello(const Hello& hello, Now now) {
+  if (hello.protocol != protocol_version) {
+    return close(close_code::version_unsupported, "this server speaks protocol " + std::to_string(protocol_version));
+  }
+  auto verified = fanout_.verifier().verify(hello.token, now.wall);
+  if (!verified) {
+    log::info("token_refused", {{"reason", verified.error().reason}});
+    return close(close_code::auth_required, auth::refusal_text);
+  }
+  principal_ = std::move(verified.value());
+  phase_ = Phase::open;
+  next_tick_ = now.steady;
+  Welcome welcome;
+  welcome.principal = principal_.subject;
+  welcome.expires_in = std::chrono::floor<std::chrono::seconds>(principal_.expires_at - now.wall);
+  welcome.heartbeat = whole_seconds(fanout_.options().heartbeat);
+  welcome.message_bytes = fanout_.options().client_message_bytes;
+  welcome.subscriptions = fanout_.options().subscriptions;
+  tell(welcome);
+  if (fanout_.degraded()) on_notice(NoticeKind::degraded);
+}
+
+// Messages of an open session.
+
+void Session::handle(const Hello&, Now) { strike({std::nullopt, "hello was said already; a fresh token goes into refresh"}); }
+
+void Session::handle(const Subscribe& subscribe, Now) {
+  const std::string& id = subscribe.id;
+  if (has(id)) return refuse(id, ErrorCode::duplicate_subscription);
+  if (subscription_count() >= fanout_.options().subscriptions) return refuse(id, ErrorCode::too_many_subscriptions);
+  auto result = bind_subscription(fanout_.model(), principal_, subscribe);
+  if (const auto* refusal = std::get_if<SubscribeRefusal>(&result)) return refuse(id, *refusal);
+  SubscriptionName name{subscribe, std::get<Bound>(std::move(result))};
+  name.request.cursor.reset();
+  if (!subscribe.cursor) return open(std::move(name), std::nullopt);
+  const auto check = check_cursor(fanout_.model(), name.bound, *subscribe.cursor);
+  if (std::holds_alternative<CursorInvalid>(check)) return refuse(id, ErrorCode::cursor_invalid);
+  if (const auto* reason = std::get_if<ResetReason>(&check)) {
+    tell(ResetRequired{id, *reason});
+    return open(std::move(name), std::nullopt);
+  }
+  const auto parts = split_cursor(*subscribe.cursor);
+  open(std::move(name), Subscription::Cursor{std::get<Resume>(check).after, std::string(parts->position)});
+}
+
+void Session::handle(const Unsubscribe& unsubscribe, Now) {
+  // Also where there is none of this name (any more): the server may have ended it while this message was on its way.
+  remove_name(unsubscribe.id);
+  tell(Unsubscribed{unsubscribe.id, UnsubscribedReason::requested});
+}
+
+void Session::handle(const Refresh& refresh, Now now) {
+  auto verified = fanout_.verifier().verify(refresh.token, now.wall);
+  if (!verified) {
+    log::info("token_refused", {{"reason", verified.error().reason}});
+    return close(close_code::auth_required, auth::refusal_text);
+  }
+  const auto& fresh = verified.value();
+  if (fresh.issuer != principal_.issuer || fresh.subject != principal_.subject) {
+    return close(close_code::forbidden, "the refreshed token is of another principal");
+  }
+  const bool claims_changed = fresh.claims != principal_.claims;
+  principal_ = std::move(verified.value());
+  warned_of_expiry_ = false;
+  if (claims_changed) rebind(ResetReason::authorization_changed);
+}
+
+void Session::handle(const Pong&, Now) {}
+
+void Session::strike(const BadRequest& request) {
+  tell(Error{request.id, ErrorCode::bad_request, request.message, std::nullopt});
+  if (++strikes_ >= fanout_.options().strikes) close(close_code::bad_message, "too many bad requests");
+}
+
+void Session::refuse(const std::string& id, ErrorCode code) {
+  tell(Error{id, code, std::string(constant_text(code)), std::nullopt});
+}
+
+void Session::refuse(const std::string& id, const SubscribeRefusal& refusal) {
+  log::debug("subscribe_refused", {{"cause", refusal.cause}});
+  tell(Error{id, refusal.code, refusal.text, refusal.retry_after});
+}
+
+// Writing.
+
+std::span<const std::string_view> Session::produce(Now now) {
+  Message& message = fanout_.message();
+  message.clear();
+  if (phase_ == Phase::closed || over_) return {};
+  message.frames_before(std::exchange(pong_, {}));
+  message.own(std::exchange(answers_, {}));
+  if (phase_ == Phase::open) {
+    write_streams(message);
+    write_at(message);
+  }
+  if (phase_ == Phase::closing) {
+    std::string frame;
+    append_ws_close(frame, close_code_, close_reason_);
+    message.frames_after(std::move(frame));
+    phase_ = Phase::closed;
+  }
+  const auto pieces = message.finish();
+  if (!pieces.empty()) sent_at_ = now.steady;
+  return pieces;
+}
+
+void Session::write_streams(Message& message) {
+  // Another one begins each time, so that one with much to say does not keep the others from it.
+  const std::size_t count = streams_.size();
+  if (count > 0) ++next_stream_;
+  for (std::size_t i = 0; i < count; ++i) streams_[(next_stream_ + i) % count]->write(message);
+}
+
+void Session::write_at(Message& message) {
+  std::vector<std::string_view> moved;
+  for (const auto& each : streams_) {
+    const bool is_new = each->take_moved() && each->ready() && streams_.size() > 1;
+    if (is_new && std::ranges::find(moved, each->spec().space) == moved.end()) moved.push_back(each->spec().space);
+  }
+  for (const auto space : moved) {
+    std::size_t ready = 0;
+    std::optional<ledger::Sequence> through;
+    for (const auto& each : streams_) {
+      if (!each->ready() || each->spec().space != space) continue;
+      ++ready;
+      through = through ? std::min(*through, each->through()) : each->through();
+    }
+    if (ready < 2) continue;
+    std::string document;
+    append_document(document, At{std::string(space), through->value});
+    message.own(document + '\n');
+  }
+}
+
+// The end.
+
+void Session::close(std::uint16_t code, std::string_view reason) {
+  if (closing()) return;
+  phase_ = Phase::closing;
+  close_code_ = code;
+  close_reason_ = reason;
+  next_tick_ = Time::min();  // the time to close starts with the next tick
+  mark_due();
+}
+
+void Session::drain(std::chrono::milliseconds reconnect_after) {
+  if (phase_ == Phase::open) tell(Drain{reconnect_after});
+  close(close_code::service_restart, "the node stops");
+}
+
+void Session::on_notice(NoticeKind kind) {
+  if (phase_ == Phase::open) tell(Notice{kind, std::nullopt});
+}
+
+}  // namespace viewgate::gateway
