@@ -1,0 +1,1007 @@
+-- The ledger: every space's numbered log of commits, and how changes get into it.
+--
+--   an application's write ─► trigger of a captured table ─┐ changes, and one marker in `waiting`
+--   viewgate.append(…)     ─► managed records             ─┘ per (transaction, space): no lock, no number
+--                 COMMIT ─► viewgate.look() or number(): under the space row's lock, each marker becomes a commit
+--                        ─► viewgate.read_log(): whole commits in order
+--
+-- Rules that everything below keeps:
+--   * Only append_commit() consumes a sequence, under the space row's lock, in READ COMMITTED. So sequences have no gaps, and
+--     the order in which commits become visible is the order of their numbers.
+--   * A writer never waits for another because of us and never fails because of us: no lock, whatever its isolation level.
+--   * Order inside a space is by each transaction's last change in change_counter. The counter is drawn after the row locks, and
+--     whoever depended on a transaction changed something after that one had committed: number order is commit order.
+--   * Text of a record is to_jsonb(row)::text under pinned settings, the same bytes wherever it is read.
+--
+-- Errors: VG001 a table cannot be captured · VG002 bad input of append · VG003 TRUNCATE under an old snapshot ·
+-- VG004 wrong isolation level · VG005 the log is append-only.
+--
+-- Space names are given and shown as they are; keys hold space_key(name).
+
+create schema if not exists viewgate;
+revoke all on schema viewgate from public;
+
+create table viewgate.schema_version (
+  version int primary key,
+  hash text not null,
+  applied_at timestamptz not null default now()
+);
+
+-- ── tables ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A space and the head of its log. The head is stored, never max(sequence): it must survive pruning, and a lock and another
+-- read in one statement would be stale after a wait. Numbering goes on from it; a lock on this row is the space's lock.
+create table viewgate.spaces (
+  space text collate "C" primary key,
+  name text not null,
+  head bigint not null default 0,
+  head_stamp bigint not null default 0,      -- stamp of commit `head`; 0 at sequence 0
+  retained_from bigint not null default 1,   -- the first commit that is still readable
+  base_stamp bigint not null default 0,      -- stamp of commit retained_from - 1
+  moved xid8 not null default pg_current_xact_id(),  -- the transaction that changed this row last: how look() finds it
+  check (retained_from between 1 and head + 1)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+create index spaces_moved on viewgate.spaces (moved);
+
+-- A numbered commit. Its changes are those of (space, part).
+create table viewgate.commits (
+  space text collate "C",
+  sequence bigint,
+  stamp bigint not null,                     -- random, never 0: two histories that reuse a number differ in it
+  part bigint not null,
+  changes bigint not null,
+  statements int not null,                   -- how many statements wrote it: with one, its changes need no ordering
+  source text not null,                      -- 'capture' or 'append'
+  role name not null,                        -- the database role of the writer
+  at timestamptz not null,                   -- when the writer's transaction began
+  primary key (space, sequence)
+);
+
+-- A change of a record, written in the writer's own transaction, before anybody knows its number.
+create table viewgate.changes (
+  space text collate "C",
+  part bigint,                               -- counter of the first change of its transaction in this space
+  counter bigint,                            -- change_counter, drawn when the record was locked by the writer
+  kind "char" not null check (kind in ('c', 'u', 'd', 'm')),  -- created, updated, deleted, moved to another space
+  collection text collate "C" not null,
+  key text collate "C" not null,             -- JSON array of the primary key's columns
+  before text,                               -- null for created
+  after text,                                -- null for deleted and moved
+  primary key (space, part, counter)
+);
+
+-- Markers: one row per (transaction, space) that is not numbered yet. Found by transaction, so that neither long readers nor long
+-- writers make finding them expensive; rows come and go at the rate of the application's commits.
+create table viewgate.waiting (
+  txid xid8,
+  space text collate "C",
+  name text not null,
+  part bigint not null,
+  changes bigint not null,
+  last bigint not null,                      -- counter of the last change: the order of numbering
+  statements int not null default 1,
+  source text not null,
+  role name not null,
+  at timestamptz not null,
+  primary key (txid, space)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0,
+        autovacuum_vacuum_insert_threshold = -1);
+
+-- The captured tables. `capture` is part of every view's version: a table that may have been written unseen gets another one.
+create table viewgate.captures (
+  relation regclass primary key,
+  capture bigint not null,                   -- random; 0 while the capture is broken
+  collection text collate "C" not null unique,  -- schema.table, as the changes name it
+  space_column text not null,
+  key_columns text[] not null,
+  shape text not null,                       -- fingerprint of everything that the record's text depends on
+  triggers text not null,                    -- fingerprint of the triggers, with the transactions that touched them last
+  state text not null check (state in ('ok', 'broken')),
+  reason text,                               -- why it is broken
+  captured_at timestamptz not null default now()
+);
+
+-- Managed collections: the current state of records that append() writes.
+create table viewgate.records (
+  space text collate "C",
+  collection text collate "C",
+  key text collate "C",
+  value jsonb not null,
+  primary key (space, collection, key)
+);
+
+-- The model in force: one row.
+create table viewgate.model (
+  one boolean primary key default true check (one),
+  version bigint not null,
+  text text not null,
+  hash text not null,
+  applied_at timestamptz not null default now(),
+  applied_by name not null default session_user
+);
+
+-- Secrets that seal cursors, shared by all nodes.
+create table viewgate.keys (
+  id int primary key,
+  secret bytea not null,
+  created timestamptz not null default now()
+);
+
+-- Moves whenever captures or the model change, in commit order (its row is locked until then).
+create table viewgate.registry (one boolean primary key default true check (one), mark bigint not null);
+insert into viewgate.registry (mark) values (1);
+
+create sequence viewgate.change_counter;
+
+-- The bell: last value 2 = armed (somebody sleeps), 1 = not. A sequence, because its value moves outside transactions.
+create sequence viewgate.bell minvalue 1 maxvalue 2 cycle;
+select setval('viewgate.bell', 1);
+
+-- ── small helpers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A space's name as a key: long names would not fit into an index, and a write must succeed whatever they are.
+create function viewgate.space_key(name text) returns text language sql stable as $$
+  select case when octet_length(name) > 200 or starts_with(name, '#')
+              then '#' || encode(sha256(convert_to(name, 'UTF8')), 'hex')
+              else name end collate "C"
+$$;
+
+-- Random, 64 bits, never 0.
+create function viewgate.random_mark() returns bigint language sql volatile as $$
+  select coalesce(nullif(uuid_hash_extended(gen_random_uuid(), 0), 0), 1)
+$$;
+
+-- The role that writes, also seen from inside a SECURITY DEFINER function.
+create function viewgate.writer() returns name language sql stable as $$
+  select case when current_setting('role') = 'none' then session_user else current_setting('role')::name end
+$$;
+
+-- What is numbered must not be lost in a crash: readers have seen it. In force at COMMIT, hence not a SET clause of a function
+-- (that ends with the function). A stronger setting stays. Captured writers keep the application's own choice: a commit that a
+-- crash takes away takes its changes and its marker with it, and numbering it (a later commit, flushed) flushes it too.
+create function viewgate.force_durable() returns void language plpgsql as $$
+begin
+  if current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+end $$;
+
+-- Numbering reads what others have just committed, after waiting for a lock: an older snapshot would not show it.
+create function viewgate.need_read_committed(who text) returns void language plpgsql as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception using errcode = 'VG004',
+      message = format('viewgate.%s needs READ COMMITTED, and this transaction is %s', who,
+                       upper(current_setting('transaction_isolation')));
+  end if;
+end $$;
+
+-- Wakes who sleeps. NOTIFY takes a lock over the whole database until COMMIT, so only the first writer after a quiet time rings;
+-- and PREPARE TRANSACTION refuses after NOTIFY, so where that exists the sleeper sees the bell disarmed when it looks next.
+create function viewgate.ring() returns void language plpgsql as $$
+begin
+  perform setval('viewgate.bell', 1);
+  if current_setting('max_prepared_transactions') = '0' then
+    perform pg_notify('viewgate', '');
+  end if;
+end $$;
+
+-- Arms the bell. A transaction that runs now may have looked at the bell before: they have all ended once a snapshot's xmin has
+-- reached the returned xid. Arm, then look, then sleep.
+create function viewgate.arm_bell() returns xid8 language plpgsql as $$
+begin
+  perform viewgate.need_read_committed('arm_bell');
+  perform setval('viewgate.bell', 2);
+  return pg_snapshot_xmax(pg_current_snapshot());
+end $$;
+
+-- ── the log is append-only ────────────────────────────────────────────────────────────────────────────────────────────────
+
+create function viewgate.refuse_rewriting() returns trigger language plpgsql as $$
+begin
+  if TG_OP = 'DELETE' and current_setting('viewgate.pruning', true) = 'on' then
+    return null;
+  end if;
+  raise exception using errcode = 'VG005',
+    message = format('%s on viewgate.%s: the log is append-only (viewgate.prune and prune_batch shorten it)', TG_OP, TG_TABLE_NAME);
+end $$;
+create trigger append_only before update or delete or truncate on viewgate.commits
+  for each statement execute function viewgate.refuse_rewriting();
+create trigger append_only before update or delete or truncate on viewgate.changes
+  for each statement execute function viewgate.refuse_rewriting();
+alter table viewgate.commits enable always trigger append_only;
+alter table viewgate.changes enable always trigger append_only;
+
+create function viewgate.move_registry() returns trigger language plpgsql security definer
+  set search_path = pg_catalog, pg_temp as $$
+begin
+  update viewgate.registry set mark = mark + 1;
+  return null;
+end $$;
+create trigger registry after insert or update or delete or truncate on viewgate.captures
+  for each statement execute function viewgate.move_registry();
+create trigger registry after insert or update or delete or truncate on viewgate.model
+  for each statement execute function viewgate.move_registry();
+
+-- ── numbering ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- The only place that consumes sequences. The caller holds the locks of the markers' spaces; markers of one space are numbered
+-- in the order given. Returns how many.
+create function viewgate.append_commit(markers viewgate.waiting[]) returns bigint language plpgsql as $$
+declare
+  appended bigint;
+begin
+  with given as materialized (
+    select m.*, row_number() over (partition by m.space order by m.nth) as k, count(*) over (partition by m.space) as n
+    from unnest(markers) with ordinality
+         m(txid, space, name, part, changes, last, statements, source, role, at, nth)
+  ), raised as (
+    update viewgate.spaces s
+    set head = s.head + g.n, head_stamp = viewgate.random_mark(), moved = pg_current_xact_id()
+    from given g where g.k = g.n and g.space = s.space
+    returning s.space, s.head - g.n as base, s.head, s.head_stamp
+  )
+  insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at)
+  select g.space, r.base + g.k, case when r.base + g.k = r.head then r.head_stamp else viewgate.random_mark() end,
+         g.part, g.changes, g.statements, g.source, g.role, g.at
+  from given g join raised r on r.space = g.space;
+  get diagnostics appended = row_count;
+  if appended <> coalesce(cardinality(markers), 0) then
+    raise exception 'viewgate.append_commit: % of % markers have a space', appended, cardinality(markers);
+  end if;
+  return appended;
+end $$;
+
+-- Locks a space against numbering until the end of the transaction; makes it where it does not exist. Writers do not notice.
+--
+-- A snapshot exactly at W needs two connections:
+--   L: begin isolation level read committed; select viewgate.lock_space(S);
+--   R: begin isolation level repeatable read read only; lock table … in access share mode; select pg_current_snapshot();
+--   L: select * from viewgate.number(S, that snapshot); commit;      -- W = the returned head
+--   R: reads the tables: their state is exactly that after commit W.
+create function viewgate.lock_space(space text) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+begin
+  perform viewgate.need_read_committed('lock_space');
+  perform viewgate.force_durable();
+  perform from viewgate.spaces s where s.space = wanted for no key update;
+  if not found then
+    insert into viewgate.spaces (space, name) values (wanted, $1) on conflict do nothing;
+    perform from viewgate.spaces s where s.space = wanted for no key update;
+  end if;
+end $$;
+
+-- Numbers a space's waiting transactions: all that are visible, or only those visible in `snapshot`. `since`: a snapshot of which
+-- it is known that everything visible in it is numbered (look() returned it); it only saves reading.
+create function viewgate.number(space text, snapshot pg_snapshot default null, since pg_snapshot default null)
+returns table (head bigint, stamp bigint) language plpgsql
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  oldest xid8 := coalesce(pg_snapshot_xmin(since), '0');
+  markers viewgate.waiting[];
+begin
+  perform viewgate.lock_space($1);
+  -- A statement of its own: it sees what was committed while we waited for the lock.
+  with gone as (
+    delete from viewgate.waiting w
+    where w.txid >= oldest and w.space = wanted and ($2 is null or pg_visible_in_snapshot(w.txid, $2))
+    returning w.*
+  )
+  select array_agg(g::viewgate.waiting order by g.last) into markers from gone g;
+  if markers is not null then
+    perform viewgate.append_commit(markers);
+  end if;
+  return query select s.head, s.head_stamp from viewgate.spaces s where s.space = wanted;
+end $$;
+
+-- One look for all spaces: numbers what waits and says which spaces moved since `previous`, the snapshot that the last look
+-- returned. Null = the first look: numbers everything there is, and reports only the summary.
+--
+-- Rows with a space: it moved. Then exactly one summary row (space null): `snapshot` to pass next time, how many commits were
+-- `numbered`, whether some had to be `skipped` (a space's lock was taken, or there were too many: pass the same `previous` again),
+-- the `bell`'s value (2 = armed) and the registry's `mark`. The rows are true once the transaction has committed: read them
+-- after the end of the command.
+--
+-- What is visible in `previous` was numbered, or reported, by then. So whatever is new carries a transaction that `previous` does
+-- not show: its id was running then, or is younger. That rule is exact; neither long readers nor long writers widen it.
+create function viewgate.look(previous pg_snapshot default null)
+returns table (space text, name text, head bigint, stamp bigint, retained_from bigint,
+               snapshot pg_snapshot, numbered bigint, skipped boolean, bell bigint, mark bigint)
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+declare
+  youngest constant xid8 := coalesce(pg_snapshot_xmax(previous), '0');
+  running constant xid8[] := array(select pg_snapshot_xip(previous));
+  batch_max constant int := 50000;
+  seen pg_snapshot;
+  wanted text[];
+  locked text[];
+  markers viewgate.waiting[];
+  done bigint := 0;
+  left_over boolean := false;
+begin
+  perform viewgate.need_read_committed('look');
+  select pg_current_snapshot(),
+         array(select distinct w.space from (select w.space from viewgate.waiting w where w.txid >= youngest
+                                             union all
+                                             select w.space from viewgate.waiting w where w.txid = any(running)) w)
+    into seen, wanted;
+  if cardinality(wanted) > 0 then
+    perform viewgate.force_durable();
+    -- With a transaction id of our own, the snapshot counts it as visible: the next look does not report our own moves again.
+    perform pg_current_xact_id();
+    seen := pg_current_snapshot();
+    insert into viewgate.spaces (space, name)
+      select distinct on (w.space) w.space, w.name from viewgate.waiting w
+      where w.txid >= (select min(x) from unnest(running || youngest) x) and w.space = any(wanted)
+        and not exists (select from viewgate.spaces s where s.space = w.space)
+      order by w.space
+      on conflict do nothing;
+    locked := array(select s.space from viewgate.spaces s where s.space = any(wanted) order by s.space
+                    for no key update skip locked);
+    left_over := cardinality(locked) < cardinality(wanted);
+    -- A statement of its own, after the locks: it sees what was committed while we waited for them.
+    with picked as (
+      select w.ctid from (select w.ctid, w.space, w.last from viewgate.waiting w where w.txid >= youngest
+                          union all
+                          select w.ctid, w.space, w.last from viewgate.waiting w where w.txid = any(running)) w
+      where w.space = any(locked)
+      order by w.last limit batch_max
+    ), gone as (
+      delete from viewgate.waiting w where w.ctid = any(array(select p.ctid from picked p)) returning w.*
+    )
+    select array_agg(g::viewgate.waiting order by g.last) into markers from gone g;
+    if markers is not null then
+      done := viewgate.append_commit(markers);
+      left_over := left_over or done = batch_max;
+    end if;
+  end if;
+  if previous is not null then
+    return query
+      select s.space::text, s.name, s.head, s.head_stamp, s.retained_from,
+             null::pg_snapshot, null::bigint, null::boolean, null::bigint, null::bigint
+      from (select s.* from viewgate.spaces s where s.moved >= youngest
+            union all
+            select s.* from viewgate.spaces s where s.moved = any(running)) s;
+  end if;
+  return query
+    select null::text, null::text, null::bigint, null::bigint, null::bigint,
+           seen, done, left_over, pg_sequence_last_value('viewgate.bell'::regclass), r.mark
+    from viewgate.registry r;
+end $$;
+
+-- ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+create function viewgate.watermark(space text) returns bigint language sql stable as $$
+  select coalesce((select s.head from viewgate.spaces s where s.space = viewgate.space_key($1)), 0)
+$$;
+
+create function viewgate.retained_from(space text) returns bigint language sql stable as $$
+  select coalesce((select s.retained_from from viewgate.spaces s where s.space = viewgate.space_key($1)), 1)
+$$;
+
+-- The stamp at a sequence: 0 at 0, kept for the last pruned commit, null where the ledger does not know that sequence (any more).
+create function viewgate.position_stamp(space text, sequence bigint) returns bigint language sql stable as $$
+  select case when $2 = 0 then 0 else coalesce(
+    (select c.stamp from viewgate.commits c
+     where c.space = viewgate.space_key($1) and c.sequence = $2 and c.sequence >= viewgate.retained_from($1)),
+    (select s.base_stamp from viewgate.spaces s where s.space = viewgate.space_key($1) and s.retained_from - 1 = $2)) end
+$$;
+
+-- The places of a part's changes whose order of counters is not the order in which the record changed. That happens when
+-- statements nest: a trigger (or a function in a query) of the application changes a row again before the outer statement's
+-- own trigger has told us the first change; or MERGE deletes and inserts under one key. Each change leads from a state to a
+-- state, and one walk uses them all (Hierholzer): the counters of such a key are dealt out again in the order of that walk.
+create function viewgate.places(of_space text, of_part bigint) returns table (counter bigint, place bigint)
+language plpgsql stable strict set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  broken record;
+  edges int;
+  used boolean[];
+  at_state text[];      -- the walk's stack: states …
+  by_edge int[];        -- … and the edges that led there (0 for the first)
+  backwards int[];
+  here text;
+  edge int;
+begin
+  for broken in
+    select k.collection, k.key, array_agg(k.counter order by k.counter) as counters,
+           array_agg(coalesce(k.before, '') order by k.counter) as froms, array_agg(coalesce(k.after, '') order by k.counter) as tos
+    from (select h.collection, h.key from
+            (select c.collection, c.key, c.before, row_number() over w as nth, lag(c.after) over w as state
+             from viewgate.changes c where c.space = of_space and c.part = of_part
+             window w as (partition by c.collection, c.key order by c.counter)) h
+          where h.nth > 1 and h.before is distinct from h.state group by h.collection, h.key) b
+    join viewgate.changes k on k.space = of_space and k.part = of_part and k.collection = b.collection and k.key = b.key
+    group by k.collection, k.key
+  loop
+    edges := cardinality(broken.counters);
+    used := array_fill(false, array[edges]);
+    -- The walk starts where more changes lead away than lead to; in a closed walk, anywhere.
+    select s.state into here from (select unnest(broken.froms) as state, 1 as n union all select unnest(broken.tos), -1) s
+      group by s.state having sum(s.n) > 0 limit 1;
+    at_state := array[coalesce(here, broken.froms[1])];
+    by_edge := array[0];
+    backwards := '{}';
+    while cardinality(at_state) > 0 loop
+      here := at_state[cardinality(at_state)];
+      select e.nth into edge from unnest(broken.froms, used) with ordinality e(state, done, nth)
+        where e.state = here and not e.done order by e.nth limit 1;
+      if found then
+        used[edge] := true;
+        at_state := at_state || broken.tos[edge];
+        by_edge := by_edge || edge;
+      else
+        edge := by_edge[cardinality(by_edge)];
+        if edge > 0 then backwards := backwards || edge; end if;
+        at_state := at_state[: cardinality(at_state) - 1];
+        by_edge := by_edge[: cardinality(by_edge) - 1];
+      end if;
+    end loop;
+    -- No such walk (the table was altered in between): the counters stand.
+    if cardinality(backwards) = edges then
+      return query select broken.counters[b.e], broken.counters[edges + 1 - b.nth]
+                   from unnest(backwards) with ordinality b(e, nth);
+    end if;
+  end loop;
+end $$;
+
+-- The log of several spaces, each after its own sequence: whole commits in order, as many per space as fit `max_changes` (a commit
+-- without changes counts as one; the first one always comes). Rows come ordered: by space as given, sequence, and inside a commit
+-- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 5000 changes. A commit without changes gives one row
+-- with ordinal -1. One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes is never held whole.
+-- Missing sequences mean that the log was pruned there: compare with retained_from.
+create function viewgate.read_log(spaces text[], afters bigint[], max_changes int)
+returns table (space text, sequence bigint, stamp bigint, source text, role text, at text, changes bigint,
+               ordinal bigint, kind "char", collection text, key text, before text, after text)
+language sql stable as $$
+  select s.name, c.sequence, c.stamp, c.source, c.role::text,
+         to_char(c.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), c.changes,
+         coalesce(d.ordinal, -1), d.kind, d.collection, d.key, d.before, d.after
+  from unnest(spaces, afters) with ordinality s(name, after, nth)
+  cross join lateral (
+    select b.* from (
+      select c.*, sum(greatest(c.changes, 1)) over (order by c.sequence) as total
+      from (select c.* from viewgate.commits c
+            where c.space = viewgate.space_key(s.name) and c.sequence > s.after
+            order by c.sequence limit max_changes) c) b
+    where b.total <= max_changes or b.total = greatest(b.changes, 1)
+    order by b.sequence) c
+  left join lateral (
+    -- Nearly every commit: written by one statement, read in the order of the index.
+    (select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after
+     from viewgate.changes h
+     where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes <= 5000
+     order by h.counter)
+    union all
+    (select o.* from (
+       select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after
+       from viewgate.changes h
+       where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes > 5000) o
+     order by o.collection, o.key, o.ordinal)
+    union all
+    (select o.* from (
+       select row_number() over (order by coalesce(p.place, h.counter)) - 1 as ordinal,
+              h.kind, h.collection, h.key, h.before, h.after
+       from viewgate.changes h left join viewgate.places(c.space, c.part) p on p.counter = h.counter
+       where h.space = c.space and h.part = c.part and c.statements > 1) o
+     order by case when c.changes > 5000 then o.collection end, case when c.changes > 5000 then o.key end, o.ordinal)
+  ) d on true
+$$;
+
+-- ── pruning ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Keeps the newest `keep` commits readable: raises retained_from, which it returns. Deletes nothing: a reader that sees a commit
+-- gone must see the raised horizon too, so prune_batch deletes in later transactions. By sequence only: a commit's own clock says
+-- when its transaction began, and that may be older than everything that is kept.
+create function viewgate.prune(space text, keep bigint) returns bigint language plpgsql as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  horizon bigint;
+begin
+  if keep < 0 then
+    raise exception 'viewgate.prune: keep is a number of commits, not %', keep;
+  end if;
+  perform viewgate.lock_space($1);
+  update viewgate.spaces s
+  set retained_from = s.head - keep + 1,
+      base_stamp = (select c.stamp from viewgate.commits c where c.space = s.space and c.sequence = s.head - keep),
+      moved = pg_current_xact_id()
+  where s.space = wanted and s.head - keep + 1 > s.retained_from;
+  select s.retained_from into horizon from viewgate.spaces s where s.space = wanted;
+  return horizon;
+end $$;
+
+-- Deletes up to `batch` commits below the horizon, oldest first; returns how many, 0 = nothing is left to delete.
+create function viewgate.prune_batch(space text, batch int) returns bigint language plpgsql
+set viewgate.pruning = 'on' as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  parts bigint[];
+begin
+  perform viewgate.need_read_committed('prune_batch');
+  perform viewgate.force_durable();
+  if exists (select from viewgate.spaces s where s.space = wanted and s.moved = pg_current_xact_id()) then
+    raise exception 'viewgate.prune_batch: the horizon was raised in this transaction, and commits go in a later one';
+  end if;
+  with gone as (
+    delete from viewgate.commits c
+    where c.space = wanted and c.sequence in (
+      select o.sequence from viewgate.commits o
+      where o.space = wanted and o.sequence < (select s.retained_from from viewgate.spaces s where s.space = wanted)
+      order by o.sequence limit batch for update skip locked)
+    returning c.part
+  )
+  select array_agg(g.part) into parts from gone g;
+  delete from viewgate.changes h where h.space = wanted and h.part = any(parts);
+  return coalesce(cardinality(parts), 0);
+end $$;
+
+-- ── capture ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Why a table cannot be captured, or null.
+create function viewgate.capture_obstacle(relation oid, space_column text) returns text language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+declare
+  t record;
+  us constant oid := (select n.nspowner from pg_namespace n where n.nspname = 'viewgate');
+begin
+  select c.*, n.nspname into t from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation;
+  return case
+    when t.oid is null then 'it does not exist'
+    when t.relkind = 'p' then 'it is partitioned'
+    when t.relkind = 'v' then 'it is a view: capture the tables that it reads'
+    when t.relkind = 'm' then 'it is a materialized view: capture the tables that it reads'
+    when t.relkind = 'f' then 'it is a foreign table: capture it where it lives'
+    when t.relkind <> 'r' then 'it is not a table'
+    when t.relpersistence = 't' then 'it is temporary'
+    when t.relpersistence = 'u' then 'it is unlogged, and empty after a crash'
+    when t.nspname in ('pg_catalog', 'information_schema', 'pg_toast', 'viewgate') then 'it belongs to the schema ' || t.nspname
+    when t.relispartition then 'it is a partition'
+    when exists (select from pg_inherits i where relation in (i.inhrelid, i.inhparent)) then 'it takes part in inheritance'
+    when not exists (select from pg_attribute a where a.attrelid = relation and a.attname = space_column
+                     and a.attnum > 0 and not a.attisdropped)
+      then format('its space column %s does not exist', quote_ident(space_column))
+    when not exists (select from pg_constraint k where k.conrelid = relation and k.contype = 'p') then 'it has no primary key'
+    when exists (select from pg_constraint k where k.conrelid = relation and k.contype = 'p' and k.condeferrable)
+      then 'its primary key is deferrable, so two rows may have one key for a while'
+    when not has_table_privilege(us, relation, 'SELECT')
+      then format('the owner of schema viewgate, %s, may not read it', us::regrole)
+    when t.relrowsecurity and not (select r.rolsuper or r.rolbypassrls from pg_roles r where r.oid = us)
+         and (t.relforcerowsecurity or not pg_has_role(us, t.relowner, 'USAGE'))
+      then format('row security hides rows of it from the owner of schema viewgate, %s', us::regrole)
+    end;
+end $$;
+
+-- Fingerprint of everything that the text of a table's records depends on: its name and kind, columns and their types all the way
+-- down (enum labels, attributes, base types), dropped columns, primary key.
+create function viewgate.shape_of(relation oid) returns text language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  with recursive used(type) as (
+    select a.atttypid from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+    union
+    select n.type from used u join pg_type t on t.oid = u.type cross join lateral (
+      select t.typelem union all select t.typbasetype
+      union all select a.atttypid from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+      union all select r.rngsubtype from pg_range r where r.rngtypid = t.oid) n(type)
+    where n.type <> 0
+  )
+  select md5(concat_ws(' | ',
+    (select format('%s.%s %s %s', n.nspname, c.relname, c.relkind, c.relpersistence)
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation),
+    (select string_agg(format('%s %I %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated),
+                       ', ' order by a.attnum)
+     from pg_attribute a where a.attrelid = relation and a.attnum > 0),
+    (select string_agg(format('%s %s %s %s', t.oid, t.typname,
+              (select string_agg(e.enumlabel, ',' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
+              (select string_agg(format('%s %I %s', a.attnum, a.attname, a.atttypid), ',' order by a.attnum)
+               from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped)),
+              ', ' order by t.oid)
+     from used u join pg_type t on t.oid = u.type),
+    (select k.conkey::text from pg_constraint k where k.conrelid = relation and k.contype = 'p')))
+$$;
+
+-- Fingerprint of a capture's triggers and function, with the transactions that wrote their catalog rows: a trigger that was
+-- disabled and enabled again between two checks is not what it was. Null where one is missing or does not always fire.
+create function viewgate.triggers_of(relation oid) returns text language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select case when count(*) = 4 and bool_and(t.tgenabled = 'A' and f.oid is not null)
+              then md5(string_agg(format('%s %s %s %s %s', t.tgname, t.oid, t.xmin, t.tgfoid, f.xmin), ', ' order by t.tgname)) end
+  from pg_trigger t
+  left join pg_proc f on f.oid = t.tgfoid and f.pronamespace = (select n.oid from pg_namespace n where n.nspname = 'viewgate')
+  where t.tgrelid = relation and t.tgname in ('viewgate_insert', 'viewgate_update', 'viewgate_delete', 'viewgate_truncate')
+$$;
+
+create function viewgate.key_columns_of(relation oid) returns text[] language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select array_agg(a.attname::text order by k.nth)
+  from pg_constraint c cross join lateral unnest(c.conkey) with ordinality k(attnum, nth)
+  join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum
+  where c.conrelid = relation and c.contype = 'p'
+$$;
+
+-- The text of a captured table's trigger function.
+--
+-- It takes key and space from the record's JSON, not from columns: a column that is renamed or dropped must not make the
+-- application's writes fail (the record then has no key and is passed over; check_captures notices). One-row statements, which is
+-- nearly all of them, take the short way at the top; the others pair old and new rows by key:
+--   same space: updated, unless the text is the same · space changed: moved there, created here · old key only: deleted ·
+--   new key only: created · no space (NULL): told to nobody.
+-- SECURITY DEFINER: who may write the table needs no right on the ledger.
+create function viewgate.capture_function(collection text, space_column text, key_columns text[]) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $generator$
+declare
+  -- Parts of the texts below; j is a record as jsonb.
+  has_key constant text := (select string_agg(format('$1 ? %L', k), ' and ') from unnest(key_columns) k);
+  the_key constant text := format('jsonb_build_array(%s)::text', (select string_agg(format('$1 -> %L', k), ', ' order by n)
+                                                             from unnest(key_columns) with ordinality u(k, n)));
+  side constant text := format('(select j ->> %L as name, %s as key, j::text as doc from (select to_jsonb(r) as j from %%s r offset 0) x'
+                               ' where %s)', space_column, replace(the_key, '$1', 'j'), replace(has_key, '$1', 'j'));
+  old_side constant text := format(side, 'old_rows');
+  new_side constant text := format(side, 'new_rows');
+  created constant text := 'select n.name, ''c'', n.key, null, n.doc from ' || new_side || ' n where n.name is not null';
+  deleted constant text := 'select o.name, ''d'', o.key, o.doc, null from ' || side || ' o where o.name is not null';
+  changed constant text :=
+    'select e.* from ' || old_side || ' o full join ' || new_side || ' n on n.key = o.key cross join lateral (values '
+    '(o.name, case when o.name = n.name then ''u'' when n.key is null then ''d'' else ''m'' end, o.key, o.doc,'
+    ' case when o.name = n.name then n.doc end), '
+    '(case when o.name = n.name then null else n.name end, ''c'', n.key, null, n.doc)) e(name, kind, key, before, after) '
+    'where e.name is not null and e.before is distinct from e.after';
+  write constant text := $$
+    with events(name, kind, key, before, after) as (
+      %s
+    ), counted as materialized (
+      select viewgate.space_key(e.name) as space, e.*, nextval('viewgate.change_counter') as counter from events e
+    ), marked as (
+      insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
+      select pg_current_xact_id(), c.space, min(c.name), min(c.counter), count(*), max(c.counter), 'capture', viewgate.writer(), now()
+      from counted c group by c.space
+      on conflict (txid, space) do update
+        set changes = w.changes + excluded.changes, last = excluded.last, statements = w.statements + 1
+      returning w.space, w.part
+    )
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
+    select c.space, m.part, c.counter, c.kind::"char", %L, c.key, c.before, c.after
+    from counted c join marked m on m.space = c.space$$;
+begin
+  return format($text$
+declare
+  olds jsonb[];
+  news jsonb[];
+  name text;
+  kind "char";
+  key text;
+  before text;
+  after text;
+  counter bigint;
+begin
+  if TG_OP = 'UPDATE' then
+    select array(select to_jsonb(r) from old_rows r limit 2), array(select to_jsonb(r) from new_rows r limit 2) into olds, news;
+  elsif TG_OP = 'INSERT' then
+    news := array(select to_jsonb(r) from new_rows r limit 2);
+  elsif TG_OP = 'DELETE' then
+    olds := array(select to_jsonb(r) from old_rows r limit 2);
+  else
+    if current_setting('transaction_isolation') <> 'read committed' then
+      raise exception using errcode = 'VG003',
+        message = format('TRUNCATE of captured table %%s needs READ COMMITTED: this transaction''s snapshot may not show all of its rows',
+                         TG_RELID::regclass);
+    end if;
+    execute format(%1$L, TG_RELID::regclass);
+    if pg_sequence_last_value('viewgate.bell'::regclass) = 2 then perform viewgate.ring(); end if;
+    return null;
+  end if;
+  if cardinality(coalesce(olds, news)) = 0 then return null; end if;
+
+  if cardinality(olds) = 1 and cardinality(news) = 1 and olds[1] -> %2$L = news[1] -> %2$L and %3$s = %4$s and %5$s then
+    name := olds[1] ->> %2$L;
+    kind := 'u';
+    key := %3$s;
+    before := olds[1]::text;
+    after := news[1]::text;
+    if before = after then return null; end if;
+  elsif olds is null and cardinality(news) = 1 and %6$s then
+    name := news[1] ->> %2$L;
+    kind := 'c';
+    key := %4$s;
+    after := news[1]::text;
+  elsif news is null and cardinality(olds) = 1 and %5$s then
+    name := olds[1] ->> %2$L;
+    kind := 'd';
+    key := %3$s;
+    before := olds[1]::text;
+  end if;
+
+  if kind is not null then
+    if name is null then return null; end if;
+    counter := nextval('viewgate.change_counter');
+    with marked as (
+      insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
+      values (pg_current_xact_id(), viewgate.space_key(name), name, counter, 1, counter, 'capture', viewgate.writer(), now())
+      on conflict (txid, space) do update
+        set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
+      returning w.space, w.part
+    )
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
+    select m.space, m.part, counter, kind, %7$L, key, before, after from marked m;
+  elsif TG_OP = 'UPDATE' then %8$s;
+  elsif TG_OP = 'INSERT' then %9$s;
+  else %10$s;
+  end if;
+  if pg_sequence_last_value('viewgate.bell'::regclass) = 2 then perform viewgate.ring(); end if;
+  return null;
+end $text$,
+    format(write, format(deleted, 'only %s'), collection),
+    space_column,
+    replace(the_key, '$1', 'olds[1]'), replace(the_key, '$1', 'news[1]'),
+    replace(has_key, '$1', 'olds[1]'), replace(has_key, '$1', 'news[1]'),
+    collection,
+    format(write, changed, collection), format(write, created, collection), format(write, format(deleted, 'old_rows'), collection));
+end $generator$;
+
+-- Makes or replaces the function; it belongs to the owner of the schema.
+create function viewgate.install_capture_function(relation oid, collection text, space_column text, key_columns text[])
+returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  signature constant text := format('viewgate.%I()', 'capture_' || relation);
+begin
+  execute format(
+    'create or replace function %s returns trigger language plpgsql security definer'
+    ' set search_path = pg_catalog, pg_temp set "TimeZone" = ''UTC'' set "DateStyle" = ''ISO, YMD'''
+    ' set "IntervalStyle" = ''postgres'' set extra_float_digits = 1 set bytea_output = ''hex'' set lc_monetary = ''C'''
+    ' set row_security = off as %L',
+    signature, viewgate.capture_function(collection, space_column, key_columns));
+  execute format('revoke all on function %s from public', signature);
+  execute format('alter function %s owner to %s', signature,
+                 (select n.nspowner::regrole from pg_namespace n where n.nspname = 'viewgate'));
+end $$;
+
+-- Captures a table: from the commit of this transaction on, every write of it is in the log of the space that its column
+-- `space` names. Returns the capture's id; the same one where nothing has changed. Waits for the table's running writers.
+create function viewgate.capture(relation regclass, space text) returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  obstacle text;
+  known viewgate.captures;
+  named text;
+  keys text[];
+  operation text;
+  id bigint;
+begin
+  obstacle := viewgate.capture_obstacle(relation, space);
+  if obstacle is null then
+    execute format('lock table only %s in share row exclusive mode', relation);
+    obstacle := viewgate.capture_obstacle(relation, space);
+  end if;
+  if obstacle is not null then
+    raise exception using errcode = 'VG001', message = format('table %s cannot be captured: %s', relation, obstacle);
+  end if;
+  select c.* into known from viewgate.captures c where c.relation = $1 for update;
+  if known.space_column = space and known.state = 'ok' and known.shape = viewgate.shape_of(relation)
+     and known.triggers = viewgate.triggers_of(relation) then
+    return known.capture;
+  end if;
+
+  select format('%s.%s', n.nspname, c.relname) into named
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation;
+  if exists (select from viewgate.captures c where c.collection = named and c.relation <> $1) then
+    raise exception using errcode = 'VG001',
+      message = format('table %s cannot be captured: another captured table is called %s, too', relation, named);
+  end if;
+  keys := viewgate.key_columns_of(relation);
+  perform viewgate.install_capture_function(relation, named, space, keys);
+  foreach operation in array array['insert', 'update', 'delete', 'truncate'] loop
+    if exists (select from pg_trigger t where t.tgrelid = relation and t.tgname = 'viewgate_' || operation) then
+      execute format('drop trigger %I on %s', 'viewgate_' || operation, relation);
+    end if;
+    execute format('create trigger %I %s %s on %s %s for each statement execute function viewgate.%I()',
+      'viewgate_' || operation, case operation when 'truncate' then 'before' else 'after' end, operation, relation,
+      case operation when 'insert' then 'referencing new table as new_rows'
+                     when 'update' then 'referencing old table as old_rows new table as new_rows'
+                     when 'delete' then 'referencing old table as old_rows' else '' end,
+      'capture_' || relation::oid);
+    -- Always: also where the application, or replication into this database, says session_replication_role = replica.
+    execute format('alter table %s enable always trigger %I', relation, 'viewgate_' || operation);
+  end loop;
+  id := viewgate.random_mark();
+  insert into viewgate.captures (relation, capture, collection, space_column, key_columns, shape, triggers, state)
+  values (relation, id, named, space, keys, viewgate.shape_of(relation), viewgate.triggers_of(relation), 'ok')
+  on conflict on constraint captures_pkey do update
+    set capture = excluded.capture, collection = excluded.collection, space_column = excluded.space_column,
+        key_columns = excluded.key_columns, shape = excluded.shape, triggers = excluded.triggers, state = 'ok', reason = null,
+        captured_at = now();
+  return id;
+end $$;
+
+-- Leaves no trace of a capture but the log.
+create function viewgate.uncapture(relation regclass) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  operation text;
+begin
+  delete from viewgate.captures c where c.relation = $1;
+  for operation in select t.tgname from pg_trigger t where t.tgrelid = relation
+                   and t.tgname in ('viewgate_insert', 'viewgate_update', 'viewgate_delete', 'viewgate_truncate') loop
+    execute format('drop trigger %I on %s', operation, relation);
+  end loop;
+  if to_regprocedure(format('viewgate.%I()', 'capture_' || relation::oid)) is not null then
+    execute format('drop function viewgate.%I()', 'capture_' || relation::oid);
+  end if;
+end $$;
+
+-- Compares every capture with what it was. A table that may have been written unseen, or whose records read differently now, gets a
+-- new id (and so its views start anew); one that still has a hole is 'broken', with id 0 and the reason. A dropped table is
+-- reported once and forgotten.
+create function viewgate.check_captures() returns table (relation text, capture bigint, state text, reason text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  c viewgate.captures;
+  obstacle text;
+  renamed text;
+  keys text[];
+begin
+  for c in select k.* from viewgate.captures k order by k.collection loop
+    obstacle := viewgate.capture_obstacle(c.relation, c.space_column);
+    if obstacle is null and viewgate.triggers_of(c.relation) is null then
+      obstacle := 'a trigger of it is missing, disabled or does not always fire: capture it again';
+    end if;
+    if obstacle is null and c.state = 'ok' and c.shape = viewgate.shape_of(c.relation)
+       and c.triggers = viewgate.triggers_of(c.relation) then
+      continue;
+    end if;
+    -- Something is to be done. Of several nodes that notice, the first one does it.
+    select k.* into c from viewgate.captures k where k.relation = c.relation for update;
+    continue when not found;
+    if obstacle = 'it does not exist' then
+      execute format('drop function if exists viewgate.%I()', 'capture_' || c.relation::oid);
+      delete from viewgate.captures k where k.relation = c.relation;
+      return query select c.collection::text, 0::bigint, 'broken', 'it was dropped';
+    elsif obstacle is not null then
+      update viewgate.captures k set capture = 0, state = 'broken', reason = obstacle
+      where k.relation = c.relation and (k.state = 'ok' or k.reason is distinct from obstacle);
+    else
+      select format('%s.%s', n.nspname, t.relname) into renamed
+        from pg_class t join pg_namespace n on n.oid = t.relnamespace where t.oid = c.relation;
+      keys := viewgate.key_columns_of(c.relation);
+      if renamed <> c.collection or keys <> c.key_columns then
+        perform viewgate.install_capture_function(c.relation, renamed, c.space_column, keys);
+      end if;
+      update viewgate.captures k
+      set capture = viewgate.random_mark(), collection = renamed, key_columns = keys, shape = viewgate.shape_of(k.relation),
+          triggers = viewgate.triggers_of(k.relation), state = 'ok', reason = null
+      where k.relation = c.relation and (k.state <> 'ok' or k.shape <> viewgate.shape_of(k.relation)
+                                         or k.triggers <> viewgate.triggers_of(k.relation));
+    end if;
+  end loop;
+  return query select k.collection::text, k.capture, k.state, k.reason from viewgate.captures k order by k.collection;
+end $$;
+
+-- ── append ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Writes managed records in the caller's own transaction, together with whatever else that transaction does:
+--
+--   begin;
+--   update …;                                              -- the back-end's own tables
+--   select viewgate.append('acme', '[
+--     {"collection": "issues", "key": [7], "put": {"id": 7, "title": "Order paper", "status": "open"}},
+--     {"collection": "issues", "key": [3], "update": {"status": "closed"}},
+--     {"collection": "issues", "key": [2], "delete": true}]');
+--   commit;
+--
+-- put: the whole record, new or not · update: some columns of a record that exists · delete: gone, also where it never was. What
+-- changes nothing gives no change. Returns the number of changes. Only the records named are locked, in the order of their keys.
+-- Not for PUBLIC: grant usage on schema viewgate and execute on this function to the roles that may write any record.
+create function viewgate.append(space text, changes jsonb) returns bigint language plpgsql security definer
+set search_path = pg_catalog, pg_temp set "TimeZone" = 'UTC' as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  item record;
+  old jsonb;
+  new jsonb;
+  counter bigint;
+  part bigint;
+  written bigint := 0;
+begin
+  if space is null then
+    raise exception using errcode = 'VG002', message = 'viewgate.append: the space is null';
+  elsif jsonb_typeof(changes) is distinct from 'array' then
+    raise exception using errcode = 'VG002', message = 'viewgate.append: changes is not a JSON array';
+  end if;
+  -- The first marker of this transaction in this space says which part its changes belong to.
+  for item in
+    select c.*, c.value ->> 'collection' as collection, (c.value -> 'key')::text as key
+    from (select e.value, e.nth, viewgate.append_fault(e.value) as fault from jsonb_array_elements($2) with ordinality e(value, nth)) c
+    order by c.fault is null, c.value ->> 'collection' collate "C", (c.value -> 'key')::text collate "C", c.nth
+  loop
+    if item.fault is not null then
+      raise exception using errcode = 'VG002', message = format('viewgate.append: change %s: %s', item.nth, item.fault);
+    end if;
+    loop
+      select r.value into old from viewgate.records r
+        where r.space = wanted and r.collection = item.collection and r.key = item.key for no key update;
+      exit when found;
+      old := null;
+      exit when not item.value ? 'put';
+      insert into viewgate.records (space, collection, key, value)
+        values (wanted, item.collection, item.key, item.value -> 'put') on conflict do nothing;
+      exit when found;
+    end loop;
+    new := case when item.value ? 'put' then item.value -> 'put'
+                when item.value ? 'update' then old || (item.value -> 'update') end;
+    if item.value ? 'update' and old is null then
+      raise exception using errcode = 'VG002',
+        message = format('viewgate.append: change %s: there is no record %s in %s to update', item.nth, item.key, item.collection);
+    end if;
+    continue when old::text is not distinct from new::text;
+    if new is null then
+      delete from viewgate.records r where r.space = wanted and r.collection = item.collection and r.key = item.key;
+    elsif old is not null then
+      update viewgate.records r set value = new where r.space = wanted and r.collection = item.collection and r.key = item.key;
+    end if;
+    counter := nextval('viewgate.change_counter');
+    insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
+      values (pg_current_xact_id(), wanted, $1, counter, 1, counter, 'append', viewgate.writer(), now())
+      on conflict (txid, space) do update
+        set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
+      returning w.part into part;
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
+      values (wanted, part, counter, case when old is null then 'c' when new is null then 'd' else 'u' end::"char",
+              item.collection, item.key, old::text, new::text);
+    written := written + 1;
+  end loop;
+  if written > 0 and pg_sequence_last_value('viewgate.bell'::regclass) = 2 then
+    perform viewgate.ring();
+  end if;
+  return written;
+end $$;
+
+-- What is wrong with one change given to append, or null.
+create function viewgate.append_fault(change jsonb) returns text language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select case
+    when jsonb_typeof(change) <> 'object' then 'it is not an object'
+    when exists (select from jsonb_object_keys(change) k where k not in ('collection', 'key', 'put', 'update', 'delete'))
+      then format('unknown member %s', (select to_json(k) from jsonb_object_keys(change) k
+                                        where k not in ('collection', 'key', 'put', 'update', 'delete') limit 1))
+    when jsonb_typeof(change -> 'collection') is distinct from 'string' then 'collection is not a string'
+    when octet_length(change ->> 'collection') not between 1 and 200 then 'collection has no name, or one of over 200 bytes'
+    when position('.' in change ->> 'collection') > 0 then 'collection has a dot in its name, as only captured tables do'
+    when jsonb_typeof(change -> 'key') is distinct from 'array' then 'key is not an array'
+    when jsonb_array_length(change -> 'key') = 0 then 'key is empty'
+    when exists (select from jsonb_array_elements(change -> 'key') k where jsonb_typeof(k) not in ('string', 'number', 'boolean'))
+      then 'key holds something that is not a string, number or boolean'
+    when octet_length((change -> 'key')::text) > 1000 then 'key is over 1000 bytes long'
+    when (change ? 'put')::int + (change ? 'update')::int + (change ? 'delete')::int <> 1
+      then 'exactly one of put, update and delete is wanted'
+    when change ? 'put' and jsonb_typeof(change -> 'put') <> 'object' then 'put is not an object'
+    when change ? 'update' and jsonb_typeof(change -> 'update') <> 'object' then 'update is not an object'
+    when change ? 'delete' and change -> 'delete' <> 'true' then 'delete is not true'
+  end
+$$;
+
+-- ── model ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Puts a model in force; returns its version, the same one where it already is.
+create function viewgate.apply_model(text text, hash text) returns bigint language plpgsql as $$
+#variable_conflict use_column
+declare
+  applied bigint;
+begin
+  insert into viewgate.model as m (version, text, hash) values (1, $1, $2)
+  on conflict (one) do update
+    set version = m.version + 1, text = excluded.text, hash = excluded.hash, applied_at = now(), applied_by = session_user
+    where m.hash <> excluded.hash or m.text <> excluded.text
+  returning m.version into applied;
+  return coalesce(applied, (select m.version from viewgate.model m));
+end $$;
+
+revoke all on all functions in schema viewgate from public;
