@@ -28,6 +28,15 @@ std::string base64url(std::string_view bytes) {
 
 }  // namespace
 
+std::string sign_hs256(std::string_view header, std::string_view claims, std::string_view secret) {
+  const std::string signed_part = base64url(header) + "." + base64url(claims);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int length = 0;
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(signed_part.data()), signed_part.size(), digest.data(), &length);
+  return signed_part + "." + base64url({reinterpret_cast<const char*>(digest.data()), length});
+}
+
 std::string TokenMaker::make(std::string_view subject, std::string_view claims) const {
   std::string body = R"({"iss":)" + quoted(issuer) + R"(,"aud":)" + quoted(audience) + R"(,"sub":)" + quoted(subject) +
                      R"(,"exp":)" + std::to_string(std::time(nullptr) + lifetime.count());
@@ -36,12 +45,7 @@ std::string TokenMaker::make(std::string_view subject, std::string_view claims) 
     body += claims;
   }
   body += '}';
-  const std::string signed_part = base64url(R"({"alg":"HS256","typ":"JWT"})") + "." + base64url(body);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int length = 0;
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(signed_part.data()), signed_part.size(), digest.data(), &length);
-  return signed_part + "." + base64url({reinterpret_cast<const char*>(digest.data()), length});
+  return sign_hs256(R"({"alg":"HS256","typ":"JWT"})", body, secret);
 }
 
 }  // namespace viewgate::loadtest

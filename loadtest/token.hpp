@@ -8,6 +8,9 @@
 
 namespace viewgate::loadtest {
 
+/// A compact JWT over exactly this header and these claims.
+std::string sign_hs256(std::string_view header, std::string_view claims, std::string_view secret);
+
 struct TokenMaker {
   std::string secret;
   std::string issuer = "viewgate";

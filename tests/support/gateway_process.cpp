@@ -1,0 +1,104 @@
+#include "support/gateway_process.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "loadtest/report.hpp"
+#include "loadtest/token.hpp"
+
+namespace viewgate::testing {
+
+namespace {
+
+constexpr std::string_view secret = "a secret of the tests, longer than thirty-two bytes";
+
+}  // namespace
+
+std::string program(const std::string& name) { return std::string(VIEWGATE_BINARY_DIR) + "/bin/" + name; }
+
+const std::string& key_file() {
+  static const struct File {
+    std::string path = temporary_path("key");
+    File() { std::ofstream(path) << secret; }
+    ~File() { std::filesystem::remove(path); }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+  } file;
+  return file.path;
+}
+
+std::string token(const std::string& subject, const std::vector<std::string>& claims) {
+  std::vector<std::string> arguments{program("viewgate"), "token", "--auth-key-file", key_file(), "--sub", subject};
+  for (const std::string& claim : claims) {
+    arguments.emplace_back("--claim");
+    arguments.push_back(claim);
+  }
+  Finished made = run(arguments);
+  if (made.status != 0) throw std::runtime_error("viewgate token: " + made.output);
+  while (!made.output.empty() && made.output.back() == '\n') made.output.pop_back();
+  return made.output;
+}
+
+std::string token_of_claims(std::string_view claims, std::string_view header) {
+  return loadtest::sign_hs256(header, claims, secret);
+}
+
+GatewayProcess::GatewayProcess(GatewayOptions options) : options_(std::move(options)) {
+  log_file_ = temporary_path("gateway.log");
+  ready_file_ = temporary_path("ready");
+  start();
+}
+
+GatewayProcess::~GatewayProcess() {
+  process_.reset();
+  std::filesystem::remove(log_file_);
+  std::filesystem::remove(ready_file_);
+}
+
+void GatewayProcess::start() {
+  std::filesystem::remove(ready_file_);
+  ChildOptions child;
+  child.arguments = {program("viewgate"), "serve",        "--database", options_.database, "--listen",
+                     options_.listen,     "--ready-file", ready_file_,  "--auth-key-file", key_file()};
+  child.arguments.insert(child.arguments.end(), options_.flags.begin(), options_.flags.end());
+  child.environment = options_.environment;
+  child.output_file = log_file_;
+  process_ = std::make_unique<ChildProcess>(child);
+  std::string address;
+  const bool listens = eventually(
+      [&] {
+        address = file_text(ready_file_);
+        return address.find(':') != std::string::npos || !process_->running();
+      },
+      std::chrono::seconds(30));
+  if (!listens || !process_->running()) throw std::runtime_error("viewgate serve did not come up:\n" + log());
+  port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+}
+
+void GatewayProcess::start_again() {
+  options_.listen = address();
+  start();
+}
+
+std::uint64_t GatewayProcess::descriptors() const { return loadtest::process_use(process_->pid()).descriptors; }
+
+std::uint64_t GatewayProcess::rss_bytes() const { return loadtest::process_use(process_->pid()).rss_bytes; }
+
+std::uint16_t free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(any);
+  ::bind(fd, reinterpret_cast<sockaddr*>(&any), size);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&any), &size);
+  ::close(fd);
+  return ntohs(any.sin_port);
+}
+
+}  // namespace viewgate::testing

@@ -1,0 +1,61 @@
+// The built program under test: `viewgate serve` as a process of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/child_process.hpp"
+
+namespace viewgate::testing {
+
+/// Where the build puts the programs.
+std::string program(const std::string& name);
+
+/// A file with a secret for HS256 tokens, made once per test program.
+const std::string& key_file();
+
+/// A token of `viewgate token`: `claims` as name=value.
+std::string token(const std::string& subject, const std::vector<std::string>& claims = {});
+
+/// A token made here, byte by byte: what `viewgate token` would not make. `claims`: the whole JSON text.
+std::string token_of_claims(std::string_view claims, std::string_view header = R"({"alg":"HS256","typ":"JWT"})");
+
+struct GatewayOptions {
+  std::string database;
+  std::string listen = "127.0.0.1:0";
+  std::vector<std::string> flags;  ///< further ones
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
+class GatewayProcess {
+ public:
+  /// Returns when it listens; throws std::runtime_error with its log when it does not within half a minute.
+  explicit GatewayProcess(GatewayOptions options);
+  ~GatewayProcess();
+
+  std::uint16_t port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  ChildProcess& process() { return *process_; }
+  /// Starts anew on the same port after it has ended.
+  void start_again();
+  std::string log() const { return file_text(log_file_); }
+  std::uint64_t descriptors() const;
+  std::uint64_t rss_bytes() const;
+
+ private:
+  void start();
+
+  GatewayOptions options_;
+  std::string log_file_;
+  std::string ready_file_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<ChildProcess> process_;
+};
+
+/// A port that was free a moment ago.
+std::uint16_t free_port();
+
+}  // namespace viewgate::testing
