@@ -1,8 +1,8 @@
 // The values of the ledger: what a commit is, once it is numbered. Immutable, no I/O, safe to share between threads.
 //
-// A *space* is the consistency boundary: its commits are numbered 1, 2, 3 … without gaps, and visibility order is number
-// order. A commit holds changes with ordinals 0..n-1, each with the record before and after as the JSON text that
-// PostgreSQL produced (never parsed and printed again).
+// A *space* is the consistency boundary: its commits are numbered 1, 2, 3 … without gaps, and visibility order is
+// number order. A commit holds changes with ordinals 0..n-1, each with the record before and after as the JSON text
+// that PostgreSQL produced (never parsed and printed again).
 #pragma once
 
 #include <compare>
@@ -35,13 +35,13 @@ struct Position {
   friend auto operator<=>(Position, Position) = default;
 };
 
-/// What happened to one record. `moved`: the row still exists but belongs to another space (or none) now; for this space it
-/// has a `before` and no `after`, like `deleted`, but it is not a tombstone.
+/// What happened to one record. `moved`: the row still exists but belongs to another space (or none) now; for this
+/// space it has a `before` and no `after`, like `deleted`, but it is not a tombstone.
 enum class ChangeKind : std::uint8_t { created, updated, deleted, moved };
 
 /// One change of one record. Texts are JSON as PostgreSQL's to_jsonb(…)::text wrote it.
 struct Change {
-  std::int64_t ordinal = 0;           ///< 0..n-1 inside the commit
+  std::int64_t ordinal = 0;  ///< 0..n-1 inside the commit
   ChangeKind kind = ChangeKind::created;
   std::string collection;             ///< "schema.table" of a captured table, or a managed collection's name
   std::string key;                    ///< JSON array of the primary key's columns, for example [42] or ["a", 7]
@@ -66,8 +66,9 @@ struct Commit {
 
 /// A piece of one commit, bounded in bytes: what travels from the tailer to projection, so that a commit of a million
 /// changes is never held whole. Small commits (nearly all) are one part with first == last == true.
-/// Invariants: the parts of a commit follow each other with no other commit of the space between them. `by_key`: changes
-/// are ordered by (collection, key, ordinal) instead of by ordinal, and all changes of one record are in one part.
+/// Invariants: the parts of a commit follow each other with no other commit of the space between them. `by_key`:
+/// changes are ordered by (collection, key, ordinal) instead of by ordinal, and all changes of one record are in one
+/// part.
 struct CommitPart {
   std::string space;
   Position position;

@@ -1,5 +1,5 @@
-// The seams of the ledger: what the gateway's engine needs of it, as small interfaces without coroutines or sockets, so that
-// a simulator can stand in for PostgreSQL in one thread under a seed. Tailer and Reader implement them over libpq.
+// The seams of the ledger: what the gateway's engine needs of it, as small interfaces without coroutines or sockets, so
+// that a simulator can stand in for PostgreSQL in one thread under a seed. Tailer and Reader implement them over libpq.
 //
 // All calls and callbacks happen on one thread, the engine's. No callback runs inside the call that caused it.
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace viewgate::ledger {
 
-/// What the tail of the log tells its owner. Per watched space: on_watched(P) once, then every part of every commit P+1,
-/// P+2, … in order and without a gap, until unwatch.
+/// What the tail of the log tells its owner. Per watched space: on_watched(P) once, then every part of every commit
+/// P+1, P+2, … in order and without a gap, until unwatch.
 class TailSink {
  public:
   virtual ~TailSink() = default;
@@ -24,8 +24,8 @@ class TailSink {
   virtual void on_part(CommitPartPtr part) = 0;
   /// What was read in one go has been handed on: the moment to flush.
   virtual void on_turn() = 0;
-  /// The history that was followed is not the ledger's any more (diverged) or is gone (pruned): nothing of the new line was
-  /// handed on. The space is followed from `head` on.
+  /// The history that was followed is not the ledger's any more (diverged) or is gone (pruned): nothing of the new line
+  /// was handed on. The space is followed from `head` on.
   virtual void on_broken(const std::string& space, errc why, Position head) = 0;
   /// The database cannot be reached (detail for the log), and: it is reached again.
   virtual void on_degraded(const Error& error) = 0;
@@ -55,15 +55,15 @@ class LogReader {
  public:
   virtual ~LogReader() = default;
 
-  /// Commits after `after`, in parts, until the head or until `bytes_max` of record text has been handed on (then at the end
-  /// of a commit). `after`'s stamp must be the ledger's, else history_diverged. done: the position reached.
-  virtual void read(std::string space, Position after, std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,
-                    std::function<void(Result<Position>)> done) = 0;
+  /// Commits after `after`, in parts, until the head or until `bytes_max` of record text has been handed on (then at
+  /// the end of a commit). `after`'s stamp must be the ledger's, else history_diverged. done: the position reached.
+  virtual void read(std::string space, Position after, std::size_t bytes_max,
+                    std::function<void(CommitPartPtr)> on_part, std::function<void(Result<Position>)> done) = 0;
 
-  /// The rows of the query in one snapshot that is exactly the state at the returned position. on_row returns false to give
-  /// up (done then has errc::rejected).
-  virtual void snapshot(SnapshotQuery query, std::chrono::milliseconds time_max, std::function<bool(std::string_view)> on_row,
-                        std::function<void(Result<Position>)> done) = 0;
+  /// The rows of the query in one snapshot that is exactly the state at the returned position. on_row returns false to
+  /// give up (done then has errc::rejected).
+  virtual void snapshot(SnapshotQuery query, std::chrono::milliseconds time_max,
+                        std::function<bool(std::string_view)> on_row, std::function<void(Result<Position>)> done) = 0;
 };
 
 }  // namespace viewgate::ledger

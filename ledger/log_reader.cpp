@@ -1,0 +1,258 @@
+#include "ledger/log_reader.hpp"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+
+#include "ledger/part_builder.hpp"
+#include "ledger/pg/pool.hpp"
+#include "ledger/planted.hpp"
+#include "ledger/spawn.hpp"
+#include "ledger/standing.hpp"
+
+namespace viewgate::ledger {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+pg::ConnectOptions connect_options(std::string conninfo, const ReaderOptions& options, const char* name) {
+  pg::ConnectOptions out;
+  out.conninfo = std::move(conninfo);
+  out.application_name = name;
+  out.connect_time_max = options.time_max;
+  return out;
+}
+
+Milliseconds time_left(Clock::time_point deadline) {
+  return std::max(Milliseconds(1), std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()));
+}
+
+}  // namespace
+
+/// What the coroutines share; outlives the Reader until the last of them has ended.
+class Reader::Work : public std::enable_shared_from_this<Work> {
+ public:
+  /// Readers and lockers are pools of their own: a snapshot holds one of each, and takes them in this order.
+  Work(boost::asio::io_context& io, std::string conninfo, ReaderOptions options)
+      : executor_(io.get_executor()),
+        options_(options),
+        readers_(executor_, connect_options(conninfo, options, "viewgate read"), options.connections_max),
+        lockers_(executor_, connect_options(conninfo, options, "viewgate snapshot"), options.connections_max) {}
+
+  void stop() {
+    stopped_ = true;
+    readers_.close();
+    lockers_.close();
+  }
+
+  void start_read(std::string space, Position after, std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,
+                  std::function<void(Result<Position>)> done) {
+    spawn(executor_,
+          run_read(shared_from_this(), std::move(space), after, bytes_max, std::move(on_part), std::move(done)));
+  }
+
+  void start_snapshot(SnapshotQuery query, Milliseconds time_max, std::function<bool(std::string_view)> on_row,
+                      std::function<void(Result<Position>)> done) {
+    spawn(executor_, run_snapshot(shared_from_this(), std::move(query), time_max, std::move(on_row), std::move(done)));
+  }
+
+ private:
+  static boost::asio::awaitable<void> run_read(std::shared_ptr<Work> self, std::string space, Position after,
+                                               std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,
+                                               std::function<void(Result<Position>)> done) {
+    Result<Position> outcome = Error{};
+    try {
+      outcome = co_await self->read(std::move(space), after, bytes_max, std::move(on_part));
+    } catch (const Failure& failure) {
+      outcome = failure.error();
+    }
+    if (!self->stopped_) done(std::move(outcome));
+  }
+
+  static boost::asio::awaitable<void> run_snapshot(std::shared_ptr<Work> self, SnapshotQuery query,
+                                                   Milliseconds time_max, std::function<bool(std::string_view)> on_row,
+                                                   std::function<void(Result<Position>)> done) {
+    Result<Position> outcome = Error{};
+    try {
+      outcome = co_await self->snapshot(std::move(query), Clock::now() + time_max, std::move(on_row));
+    } catch (const Failure& failure) {
+      outcome = failure.error();
+    }
+    if (!self->stopped_) done(std::move(outcome));
+  }
+
+  pg::Task<Position> read(std::string space, Position after, std::size_t bytes_max,
+                          std::function<void(CommitPartPtr)> on_part);
+  pg::Task<void> read_some(pg::Connection& connection, PartBuilder& builder, const Follower& follower);
+  pg::Task<Standing> standing(pg::Connection& connection, const std::string& space, Position position);
+
+  pg::Task<Position> snapshot(SnapshotQuery query, Clock::time_point deadline,
+                              std::function<bool(std::string_view)> on_row);
+  pg::Task<void> open_snapshot(pg::Connection& reader, const SnapshotQuery& query, Clock::time_point deadline);
+  pg::Task<Position> number_exactly(pg::Connection& reader, const std::string& space, Clock::time_point deadline);
+  pg::Task<void> stream_rows(pg::Connection& reader, std::string sql, Clock::time_point deadline,
+                             std::function<bool(std::string_view)> on_row);
+
+  boost::asio::any_io_executor executor_;
+  const ReaderOptions options_;
+  pg::Pool readers_;
+  pg::Pool lockers_;
+  bool stopped_ = false;
+};
+
+pg::Task<Standing> Reader::Work::standing(pg::Connection& connection, const std::string& space, Position position) {
+  std::vector<std::string> spaces(1, space);
+  std::vector<Position> positions(1, position);
+  auto found = co_await standings(connection, std::move(spaces), std::move(positions), options_.time_max);
+  if (!found) co_return found.error();
+  co_return found->front();
+}
+
+pg::Task<Position> Reader::Work::read(std::string space, Position after, std::size_t bytes_max,
+                                      std::function<void(CommitPartPtr)> on_part) {
+  auto lease = co_await readers_.acquire(options_.time_max);
+  if (!lease) co_return lease.error();
+  pg::Connection& connection = **lease;
+  auto now = co_await standing(connection, space, after);
+  if (!now) co_return now.error();
+  if (now->broken) co_return broken_error(*now->broken, space, after, now->head);
+
+  const auto follower = std::make_shared<Follower>(space, after);
+  PartBuilder* counted = nullptr;
+  const auto take = [&](CommitPartPtr part) {
+    if (stopped_) follower->is_watched = false;
+    if (!follower->is_watched) return;
+    // Enough is known only here; what the server has sent beyond is read and dropped.
+    if (part->last && counted->bytes() >= bytes_max) follower->is_watched = false;
+    on_part(std::move(part));
+  };
+  PartBuilder builder(options_.part_bytes_max, take);
+  counted = &builder;
+  builder.follow(follower);
+
+  while (follower->is_watched && follower->position.sequence < now->head.sequence) {
+    const Sequence before = follower->position.sequence;
+    auto done = co_await read_some(connection, builder, *follower);
+    if (!done) co_return done.error();
+    if (!follower->fault && follower->position.sequence > before) continue;
+    // Not what should follow: pruned under us, or worse.
+    auto again = co_await standing(connection, space, follower->position);
+    if (!again) co_return again.error();
+    const errc why = again->broken.value_or(follower->fault.value_or(errc::log_corrupt));
+    co_return broken_error(why, space, follower->position, again->head);
+  }
+  co_return follower->position;
+}
+
+pg::Task<void> Reader::Work::read_some(pg::Connection& connection, PartBuilder& builder, const Follower& follower) {
+  std::string sql = "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int)";
+  pg::Params params;
+  params.emplace_back(pg::array_text(std::vector<std::string>(1, follower.space)));
+  params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, follower.position.sequence.value)));
+  params.emplace_back(std::to_string(options_.changes_per_read));
+  const auto add = [&](const pg::Row& row) {
+    builder.add(row);
+    return !stopped_;
+  };
+  std::function<bool(const pg::Row&)> on_row = add;
+  auto done = co_await connection.stream(std::move(sql), std::move(params), std::move(on_row), options_.time_max);
+  if (!done) co_return done.error();
+  builder.finish();
+  co_return done;
+}
+
+pg::Task<Position> Reader::Work::snapshot(SnapshotQuery query, Clock::time_point deadline,
+                                          std::function<bool(std::string_view)> on_row) {
+  auto reader = co_await readers_.acquire(time_left(deadline));
+  if (!reader) co_return reader.error();
+  auto opened = co_await open_snapshot(**reader, query, deadline);
+  if (!opened) co_return opened.error();
+  auto position = co_await number_exactly(**reader, query.space, deadline);
+  if (!position) co_return position.error();
+  auto streamed = co_await stream_rows(**reader, query.sql, deadline, std::move(on_row));
+  if (!streamed) co_return streamed.error();
+  auto ended = co_await (*reader)->exec_script("commit", options_.time_max);
+  if (!ended) co_return ended.error();
+  co_return position;
+}
+
+/// The reader's transaction, before its snapshot. The tables are locked first, and before the space is: TRUNCATE and
+/// rewriting ALTERs are not MVCC-safe, and waiting for one must not keep the space locked.
+pg::Task<void> Reader::Work::open_snapshot(pg::Connection& reader, const SnapshotQuery& query,
+                                           Clock::time_point deadline) {
+  std::vector<pg::Statement> statements(2);
+  statements[0].sql = "begin isolation level repeatable read read only";
+  statements[1].sql = "set local statement_timeout = " + std::to_string(time_left(deadline).count());
+  for (const std::string& table : query.tables) {
+    statements.emplace_back().sql = "lock table " + table + " in access share mode";
+  }
+  auto opened = co_await reader.exec_all(std::move(statements), time_left(deadline));
+  if (!opened) co_return opened.error();
+  co_return Result<void>();
+}
+
+/// Under the space's lock: the reader's snapshot is taken, then exactly the transactions that it sees are numbered.
+/// What the reader sees is then the state at the head just reached: whatever had a number before had committed before
+/// the snapshot, and whatever gets one later was not visible in it.
+pg::Task<Position> Reader::Work::number_exactly(pg::Connection& reader, const std::string& space,
+                                                Clock::time_point deadline) {
+  auto locker = co_await lockers_.acquire(time_left(deadline));
+  if (!locker) co_return locker.error();
+  const bool locked = !is_planted("skip_lock");
+  if (locked) {
+    std::vector<pg::Statement> lock(2);
+    lock[0].sql = "begin isolation level read committed";
+    lock[1].sql = "select viewgate.lock_space($1)";
+    lock[1].params.emplace_back(space);
+    auto taken = co_await (*locker)->exec_all(std::move(lock), time_left(deadline));
+    if (!taken) co_return taken.error();
+  }
+  std::string current = "select pg_current_snapshot()::text";
+  auto seen = co_await reader.exec(std::move(current), pg::Params(), time_left(deadline));
+  if (!seen) co_return seen.error();
+
+  std::vector<pg::Statement> number(locked ? 2 : 1);
+  number[0].sql = "select head, stamp from viewgate.number($1, $2::pg_snapshot)";
+  number[0].params.emplace_back(space);
+  number[0].params.emplace_back(std::nullopt);
+  if (locked) {
+    number[0].params[1] = (*seen)[0].string(0);
+    number[1].sql = "commit";
+  }
+  auto numbered = co_await (*locker)->exec_all(std::move(number), time_left(deadline));
+  if (!numbered) co_return numbered.error();
+  const pg::Row row = numbered->front()[0];
+  co_return Position{Sequence{row.integer(0)}, Stamp{static_cast<std::uint64_t>(row.integer(1))}};
+}
+
+pg::Task<void> Reader::Work::stream_rows(pg::Connection& reader, std::string sql, Clock::time_point deadline,
+                                         std::function<bool(std::string_view)> on_row) {
+  bool is_late = false;
+  const auto take = [&](const pg::Row& row) {
+    is_late = Clock::now() > deadline;
+    return !is_late && !stopped_ && on_row(row.text(0));
+  };
+  std::function<bool(const pg::Row&)> each = take;
+  auto done = co_await reader.stream(std::move(sql), pg::Params(), std::move(each), time_left(deadline));
+  if (!is_late) co_return done;
+  co_return Error{errc::timeout, "", "a snapshot took longer than its time limit"};
+}
+
+Reader::Reader(boost::asio::io_context& io, std::string conninfo, ReaderOptions options)
+    : work_(std::make_shared<Work>(io, std::move(conninfo), options)) {}
+
+Reader::~Reader() { stop(); }
+
+void Reader::stop() { work_->stop(); }
+
+void Reader::read(std::string space, Position after, std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,
+                  std::function<void(Result<Position>)> done) {
+  work_->start_read(std::move(space), after, bytes_max, std::move(on_part), std::move(done));
+}
+
+void Reader::snapshot(SnapshotQuery query, std::chrono::milliseconds time_max,
+                      std::function<bool(std::string_view)> on_row, std::function<void(Result<Position>)> done) {
+  work_->start_snapshot(std::move(query), time_max, std::move(on_row), std::move(done));
+}
+
+}  // namespace viewgate::ledger

@@ -1,0 +1,45 @@
+// Reads the ledger's past and present for the engine: commits after a position, and snapshots that are exactly the
+// state at a position. Implements LogReader over a few connections of its own.
+//
+// Lives on the io_context's thread. After stop() or destruction no callback comes any more. No callback runs inside the
+// call that caused it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "ledger/ports.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace viewgate::ledger {
+
+struct ReaderOptions {
+  std::size_t connections_max = 4;            ///< reads and snapshots at a time; more wait
+  std::size_t part_bytes_max = 1024 * 1024;   ///< of record text in one CommitPart
+  std::size_t changes_per_read = 5000;        ///< soft: a commit is never cut
+  std::chrono::milliseconds time_max{10000};  ///< for a connection, a lock, or the next row
+};
+
+class Reader final : public LogReader {
+ public:
+  Reader(boost::asio::io_context& io, std::string conninfo, ReaderOptions options);
+  ~Reader() override;
+
+  void read(std::string space, Position after, std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,
+            std::function<void(Result<Position>)> done) override;
+  void snapshot(SnapshotQuery query, std::chrono::milliseconds time_max, std::function<bool(std::string_view)> on_row,
+                std::function<void(Result<Position>)> done) override;
+
+  void stop();
+
+ private:
+  class Work;
+  std::shared_ptr<Work> work_;
+};
+
+}  // namespace viewgate::ledger

@@ -1,0 +1,141 @@
+#include "ledger/part_builder.hpp"
+
+#include "ledger/pg/result.hpp"
+
+namespace viewgate::ledger {
+namespace {
+
+// The columns of viewgate.read_log.
+enum Column {
+  column_space,
+  column_sequence,
+  column_stamp,
+  column_source,
+  column_role,
+  column_at,
+  column_changes,
+  column_ordinal,
+  column_kind,
+  column_collection,
+  column_key,
+  column_before,
+  column_after
+};
+
+std::optional<ChangeKind> kind_of(std::string_view letter) {
+  if (letter == "c") return ChangeKind::created;
+  if (letter == "u") return ChangeKind::updated;
+  if (letter == "d") return ChangeKind::deleted;
+  if (letter == "m") return ChangeKind::moved;
+  return std::nullopt;
+}
+
+}  // namespace
+
+PartBuilder::PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part)
+    : part_bytes_max_(part_bytes_max), on_part_(std::move(on_part)) {}
+
+void PartBuilder::follow(FollowerPtr follower) { followers_.insert_or_assign(follower->space, follower); }
+
+void PartBuilder::add(const pg::Row& row) {
+  if (const std::string_view space = row.text(column_space); space != space_ || !follower_) enter_space(space);
+  if (!follower_ || !follower_->is_watched || follower_->fault) return;
+  if (!part_ && !begin_commit(row)) return;
+  if (row.integer(column_sequence) != part_->position.sequence.value) return fail(errc::log_corrupt);
+  if (changes_ == 0) return hand_on(true);
+  append(row);
+}
+
+void PartBuilder::finish() {
+  if (part_ && follower_) fail(errc::log_corrupt);
+  follower_ = nullptr;
+}
+
+void PartBuilder::enter_space(std::string_view space) {
+  if (part_ && follower_) fail(errc::log_corrupt);
+  space_ = space;
+  const auto found = followers_.find(space_);
+  follower_ = found == followers_.end() ? nullptr : found->second;
+}
+
+bool PartBuilder::begin_commit(const pg::Row& row) {
+  const Position position{Sequence{row.integer(column_sequence)},
+                          Stamp{static_cast<std::uint64_t>(row.integer(column_stamp))}};
+  if (position.sequence != follower_->position.sequence.next()) {
+    fail(errc::log_corrupt);
+    return false;
+  }
+  if (follower_->begun && *follower_->begun != position.stamp) {
+    fail(errc::history_diverged);
+    return false;
+  }
+  changes_ = row.integer(column_changes);
+  received_ = 0;
+  skip_ = follower_->begun_changes;
+  part_ = std::make_unique<CommitPart>();
+  part_->space = follower_->space;
+  part_->position = position;
+  part_->provenance = Provenance{row.string(column_source), row.string(column_role), row.string(column_at)};
+  part_->first = skip_ == 0;
+  part_->by_key = changes_ > kByKeyAbove;
+  part_bytes_ = 0;
+  return true;
+}
+
+void PartBuilder::append(const pg::Row& row) {
+  if (++received_ <= skip_) return;
+  const std::int64_t ordinal = row.integer(column_ordinal);
+  const auto kind = kind_of(row.text(column_kind));
+  if (!kind || (!part_->by_key && ordinal != received_ - 1)) return fail(errc::log_corrupt);
+
+  const std::string_view collection = row.text(column_collection);
+  const std::string_view key = row.text(column_key);
+  if (part_bytes_ >= part_bytes_max_) {
+    const Change& previous = part_->changes.back();
+    const bool same_record = previous.key == key && previous.collection == collection;
+    if (!part_->by_key || !same_record) hand_on(false);
+    if (!part_) return;  // unwatched by whoever took the part
+  }
+  Change& change = part_->changes.emplace_back();
+  change.ordinal = ordinal;
+  change.kind = *kind;
+  change.collection = collection;
+  change.key = key;
+  change.before = row.optional_string(column_before);
+  change.after = row.optional_string(column_after);
+  part_bytes_ += key.size() + (change.before ? change.before->size() : 0) + (change.after ? change.after->size() : 0);
+  if (received_ == changes_) hand_on(true);
+}
+
+/// The follower moves first: whoever takes the part may unwatch the space.
+void PartBuilder::hand_on(bool is_last) {
+  part_->last = is_last;
+  bytes_ += part_bytes_;
+  part_bytes_ = 0;
+  std::unique_ptr<CommitPart> rest;
+  if (is_last) {
+    follower_->position = part_->position;
+    follower_->begun.reset();
+    follower_->begun_changes = 0;
+  } else {
+    follower_->begun = part_->position.stamp;
+    follower_->begun_changes = received_ - 1;  // the row at hand opens the next part
+    rest = std::make_unique<CommitPart>();
+    rest->space = part_->space;
+    rest->position = part_->position;
+    rest->provenance = part_->provenance;
+    rest->by_key = part_->by_key;
+    rest->first = false;
+  }
+  const CommitPartPtr done = std::move(part_);
+  part_ = std::move(rest);
+  on_part_(done);
+  if (!follower_->is_watched) part_.reset();
+}
+
+void PartBuilder::fail(errc why) {
+  follower_->fault = why;
+  part_.reset();
+}
+
+}  // namespace viewgate::ledger

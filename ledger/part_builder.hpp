@@ -1,0 +1,76 @@
+// Turns rows of viewgate.read_log into commit parts of bounded size, and checks on the way what must hold of a log: the
+// next sequence follows the last one, and a commit has as many changes as it says.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ledger/commit.hpp"
+#include "ledger/error.hpp"
+
+namespace viewgate::ledger {
+
+namespace pg {
+class Row;
+}
+
+/// Commits with more changes are read ordered by (collection, key, counter); the same number stands in
+/// viewgate.read_log.
+constexpr std::int64_t kByKeyAbove = 5000;
+
+/// How far one reader of one space has come. A connection may break inside a commit: what was handed on of it is
+/// remembered, so that the next read goes on where it was, or finds that the commit is another one.
+struct Follower {
+  Follower(std::string space_, Position position_) : space(std::move(space_)), position(position_) {}
+
+  std::string space;
+  Position position;               ///< the last commit that was handed on whole
+  std::optional<Stamp> begun;      ///< the stamp of the next commit, where parts of it were handed on
+  std::int64_t begun_changes = 0;  ///< how many of its changes
+  std::optional<errc> fault;       ///< log_corrupt or history_diverged: nothing more is handed on
+  bool is_watched = true;          ///< set to false: nothing more is handed on
+};
+using FollowerPtr = std::shared_ptr<Follower>;
+
+class PartBuilder {
+ public:
+  PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part);
+
+  /// Rows of the follower's space are for it; rows of spaces that nobody follows are ignored.
+  void follow(FollowerPtr follower);
+
+  void add(const pg::Row& row);
+
+  /// After the last row: a commit that is not complete is a fault.
+  void finish();
+
+  /// Record text and keys handed on so far.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  void enter_space(std::string_view space);
+  bool begin_commit(const pg::Row& row);
+  void append(const pg::Row& row);
+  void hand_on(bool is_last);
+  void fail(errc why);
+
+  const std::size_t part_bytes_max_;
+  const std::function<void(CommitPartPtr)> on_part_;
+  std::map<std::string, FollowerPtr, std::less<>> followers_;
+
+  std::string space_;
+  FollowerPtr follower_;              ///< of space_; null: ignored
+  std::unique_ptr<CommitPart> part_;  ///< being filled; null outside of a commit
+  std::size_t part_bytes_ = 0;
+  std::int64_t changes_ = 0;   ///< of the commit
+  std::int64_t received_ = 0;  ///< of them
+  std::int64_t skip_ = 0;      ///< of them, handed on before
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace viewgate::ledger
