@@ -12,7 +12,6 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 
 namespace viewgate::testing {
 
@@ -87,7 +86,5 @@ std::string file_text(const std::string& path) {
   out << file.rdbuf();
   return out.str();
 }
-
-void pause_briefly() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
 }  // namespace viewgate::testing

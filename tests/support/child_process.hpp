@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/eventually.hpp"
+
 namespace viewgate::testing {
 
 struct ChildOptions {
@@ -54,21 +56,5 @@ Finished run(const std::vector<std::string>& arguments, std::chrono::millisecond
 std::string temporary_path(const std::string& name);
 
 std::string file_text(const std::string& path);
-
-/// Looks every few milliseconds until `condition()` holds; false when it did not within the time.
-template <typename Condition>
-bool eventually(Condition condition, std::chrono::milliseconds time_max = std::chrono::seconds(10));
-
-void pause_briefly();
-
-template <typename Condition>
-bool eventually(Condition condition, std::chrono::milliseconds time_max) {
-  const auto end = std::chrono::steady_clock::now() + time_max;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    pause_briefly();
-  }
-  return true;
-}
 
 }  // namespace viewgate::testing

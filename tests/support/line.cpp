@@ -1,0 +1,85 @@
+#include "support/line.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace viewgate::testing {
+
+const char* const items_table = R"(
+create table public.items (space text, id int8 primary key, owner text, status text, n numeric, x text, a int4, b int4, j jsonb)
+)";
+
+const char* const items_model = R"(
+create table items (like public.items) with (space = 'space');
+
+create view open as select id, owner, status, n from items where status = 'open';
+create view mine as select id, owner, status from items where owner = claims.sub;
+create view either as select id, a, b from items where a = 1 or b = 1;
+create view between_n as select id, n from items where n between params.low and params.high;
+create view everything as select id, owner, status, n, x, a, b, j from items where id >= 0;
+
+create view unlike_a as select id, x from items where x <> 'a';
+create view not_a as select id, x from items where not (x = 'a');
+create view distinct_from_a as select id, x from items where x is distinct from 'a';
+create view not_in_null as select id, x from items where a not in (2, null);
+
+create policy readers on open using (claims.role = 'reader');
+create policy readers on mine using (claims.role = 'reader');
+create policy readers on either using (claims.role = 'reader');
+create policy readers on between_n using (claims.role = 'reader');
+create policy readers on everything using (claims.role = 'reader');
+create policy readers on unlike_a using (claims.role = 'reader');
+create policy readers on not_a using (claims.role = 'reader');
+create policy readers on distinct_from_a using (claims.role = 'reader');
+create policy readers on not_in_null using (claims.role = 'reader');
+)";
+
+std::vector<std::string> quick_deadlines() {
+  return {"--time-hello",    "500ms", "--time-handshake", "500ms", "--time-message", "500ms", "--time-close", "200ms",
+          "--time-progress", "100ms", "--time-retry",     "100ms", "--time-drain",   "500ms", "--threads",    "2"};
+}
+
+Finished apply_model(const std::string& text, const std::string& database) {
+  const std::string file = temporary_path("model.sql");
+  std::ofstream(file) << text;
+  Finished out = run({program("viewgate"), "model", "apply", file, "--database", database});
+  std::filesystem::remove(file);
+  return out;
+}
+
+Line::Line(PostgresCluster& cluster, LineOptions options)
+    : cluster_(&cluster), options_(std::move(options)), database_(cluster.create_database()), session_(database_) {
+  sql(options_.tables);
+  const Finished applied = apply_model(options_.model, database_);
+  if (applied.status != 0) throw std::runtime_error("viewgate model apply: " + applied.output);
+  gateway_ = std::make_unique<GatewayProcess>(gateway_options());
+}
+
+Line& Line::shared() {
+  static Line line(PostgresCluster::shared());
+  return line;
+}
+
+GatewayOptions Line::gateway_options() const {
+  GatewayOptions out;
+  out.database = database_;
+  out.flags = options_.flags;
+  out.environment = options_.environment;
+  return out;
+}
+
+std::int64_t Line::settled_head(const std::string& space) {
+  const bool settled = eventually(
+      [&] { return value("select exists (select from viewgate.waiting where space = $1)", {space}) == "f"; });
+  if (!settled) throw std::runtime_error("changes of " + space + " still wait for their numbers");
+  return std::stoll(value("select viewgate.watermark($1)", {space}));
+}
+
+const std::string& Line::reader(const std::string& subject) {
+  std::string& out = tokens_[subject];
+  if (out.empty()) out = token(subject, {"role=reader"});
+  return out;
+}
+
+}  // namespace viewgate::testing
