@@ -75,8 +75,15 @@ struct Expression {
 [[nodiscard]] Value evaluate(const Expression& expression, const Record& record);
 [[nodiscard]] Truth evaluate_truth(const Expression& expression, const Record& record);
 
-/// Canonical bytes: equal for equal trees. Column names come from `table_columns`' order, so they are indexes here.
-void append_canonical(std::string& out, const Expression& expression);
+/// Canonical bytes: equal exactly for equal trees, the same on every node and in every build. Columns stand by name.
+void append_canonical(std::string& out, const Expression& expression, const RecordLayout& layout);
+
+/// Constant subtrees become their value, AND and OR lose what cannot matter, lists are sorted: expressions that bind to
+/// the same question become the same tree. For bound expressions.
+[[nodiscard]] Expression fold(Expression expression, const RecordLayout& layout);
+
+/// As an explicit cast does it; `value` is of type `from`, and the model parser has checked that there is such a cast.
+[[nodiscard]] Value cast_value(const Value& value, Type from, Type to);
 
 [[nodiscard]] Expression make_constant(Type type, Value value);
 

@@ -14,9 +14,13 @@
 
 namespace viewgate::projection {
 
-/// The groups of one collection in one space.
+/// The groups of one collection in one space, over one definition of its table (while a new model replaces an old one
+/// there may be two, and each cuts a record in its own way).
 class CollectionIndex {
  public:
+  explicit CollectionIndex(std::shared_ptr<const Table> table) : table_(std::move(table)) {}
+
+  [[nodiscard]] const Table& table() const { return *table_; }
   void add(const GroupPtr& group);
   void remove(const Group& group);
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -30,11 +34,19 @@ class CollectionIndex {
 
  private:
   /// One indexed expression (a column, or a computed one such as aid % 10): value -> groups.
+  struct Entry {
+    GroupPtr group;
+    bool several = false;  ///< the group stands under other values too
+  };
   struct Slot {
     Expression expression;
-    std::unordered_map<std::string, std::vector<GroupPtr>> groups;
+    std::unordered_map<std::string, std::vector<Entry>> groups;
     std::size_t size = 0;
   };
+  static void take(const std::vector<Entry>& entries, const std::vector<Entry>* taken,
+                   std::vector<const GroupPtr*>& out);
+
+  std::shared_ptr<const Table> table_;
   std::map<std::string, Slot> slots_;  ///< by the expression's canonical bytes
   std::vector<GroupPtr> residual_;
   std::size_t size_ = 0;
@@ -44,18 +56,18 @@ class GroupIndex {
  public:
   /// False: the group was there already.
   bool add(const GroupPtr& group);
-  /// False: no such group.
-  bool remove(const Digest& id);
+  /// The group that was there; null: no such group.
+  GroupPtr remove(const Digest& id);
   [[nodiscard]] bool contains(const Digest& id) const { return groups_.contains(id); }
   [[nodiscard]] std::size_t size() const { return groups_.size(); }
 
-  /// Null: no group looks at this collection of this space.
-  [[nodiscard]] const CollectionIndex* find(std::string_view space, std::string_view collection) const;
+  /// Null: no group looks at this collection of this space. One index for each definition of the table.
+  [[nodiscard]] const std::vector<CollectionIndex>* find(std::string_view space, std::string_view collection) const;
   /// False: no group looks at this space.
   [[nodiscard]] bool has_space(std::string_view space) const { return spaces_.find(space) != spaces_.end(); }
 
  private:
-  using Collections = std::map<std::string, CollectionIndex, std::less<>>;
+  using Collections = std::map<std::string, std::vector<CollectionIndex>, std::less<>>;
   std::map<std::string, Collections, std::less<>> spaces_;
   std::unordered_map<Digest, GroupPtr, DigestHash> groups_;
 };

@@ -34,6 +34,11 @@ class Numeric {
   /// The same for equal values only: 1.0 and 1.00, 0 and -0 have one.
   [[nodiscard]] std::string canonical() const;
 
+  /// Decimals shown by text().
+  [[nodiscard]] std::int32_t scale() const { return scale_; }
+  /// The same value with the fewest decimals: 1.10 becomes 1.1.
+  [[nodiscard]] Numeric trimmed() const;
+
   /// Rounded half away from zero. Nothing: NaN, infinite or outside int8.
   [[nodiscard]] std::optional<std::int64_t> to_int8() const;
 

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ledger/commit.hpp"
@@ -40,7 +42,7 @@ class Projector {
   /// nothing.
   ledger::Sequence add(const GroupPtr& group);
   void remove(const Digest& group);
-  [[nodiscard]] bool contains(const Digest& group) const { return index_.contains(group) || waiting(group); }
+  [[nodiscard]] bool contains(const Digest& group) const { return index_.contains(group) || joining_.contains(group); }
   [[nodiscard]] std::size_t size() const { return index_.size(); }
 
   /// One document for each group that this part touches, and, at the last part, for each that an earlier part touched.
@@ -55,11 +57,13 @@ class Projector {
     ledger::Sequence sequence;                                 ///< of the last part seen
     bool open = false;                                         ///< that part was not the last of its commit
     std::unordered_map<Digest, GroupPtr, DigestHash> touched;  ///< by earlier parts of the open commit
-    std::vector<GroupPtr> joining;                             ///< added while it is open
+    std::vector<Digest> joining;                               ///< added while it is open
   };
-  [[nodiscard]] bool waiting(const Digest& group) const;
+  void begin_commit(Space& space);
+  void end_part(Space& space, const ledger::CommitPart& part, std::vector<GroupEvents>& out);
 
   GroupIndex index_;
+  std::unordered_map<Digest, GroupPtr, DigestHash> joining_;  ///< of all spaces
   std::map<std::string, Space, std::less<>> spaces_;
 };
 

@@ -25,8 +25,8 @@ struct ReadPlan {
 
   /// The whole group: select … from … where …
   [[nodiscard]] std::string query() const;
-  /// One page in key order, `after` = the key (JSON array text) of the last row of the page before, empty = the first
-  /// page.
+  /// One page in key order (not where key_columns is empty), `after` = the key (JSON array text) of the last row of the
+  /// page before, empty = the first page.
   [[nodiscard]] std::string page(std::string_view after, std::size_t rows) const;
 };
 

@@ -14,13 +14,14 @@
 
 namespace viewgate::projection {
 
-/// Why an expression has no value: the fourth truth value. The texts are in evaluate.cpp.
+/// Why an expression has no value: the fourth truth value.
 enum class Fault : std::uint8_t {
   out_of_range,
   division_by_zero,
-  invalid_text,    ///< a cast of text that is not of the type
-  invalid_claim,   ///< a claim of another shape than the expression needs
-  malformed_value  ///< the record's text is not of the column's type
+  invalid_text,     ///< a cast of text that is not of the type
+  invalid_claim,    ///< a claim of another shape than the expression needs
+  malformed_value,  ///< the record's text is not of the column's type
+  condition         ///< a condition inside was an error; which one is not kept
 };
 
 struct Uuid {

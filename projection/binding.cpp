@@ -1,0 +1,327 @@
+#include "projection/binding.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "projection/json_text.hpp"
+
+namespace viewgate::projection {
+namespace {
+
+using Kind = Expression::Kind;
+
+struct BoundParameter {
+  bool null = false;
+  std::vector<Value> values;  ///< one, or the elements of an array
+};
+using BoundParameters = std::map<std::string, BoundParameter, std::less<>>;
+
+/// What replaces parameters, claims and space.name.
+struct Environment {
+  const BoundParameters* parameters = nullptr;
+  const Json* claims = nullptr;
+  std::string_view space;
+};
+
+std::string expected(const Parameter& parameter) {
+  std::string out(name(parameter.type));
+  switch (parameter.type) {
+    case Type::int8:
+      out += " (a whole number, or a string of one beyond 2^53)";
+      break;
+    case Type::numeric:
+      out += " (a number, or a string of one)";
+      break;
+    case Type::uuid:
+    case Type::timestamptz:
+    case Type::text:
+      out += " (a string)";
+      break;
+    default:
+      break;
+  }
+  return parameter.array ? "an array of " + out : out;
+}
+
+/// Fewest decimals, so that 1.0 and 1.00 bind to one group also where decimals show.
+Value trimmed(Value value) {
+  if (const auto* numeric = std::get_if<Numeric>(&value)) return numeric->trimmed();
+  return value;
+}
+
+/// From a JSON number to an integer: 1.0 and 1e2 are whole numbers, and clients cannot always tell how theirs are
+/// printed.
+Value whole_number(Type type, const std::string& text) {
+  const auto numeric = Numeric::parse(text);
+  const auto integer = numeric ? numeric->exact_int8() : std::nullopt;
+  if (!integer) return numeric && numeric->scale() == 0 ? Fault::out_of_range : Fault::invalid_text;
+  if (!in_range(type, *integer)) return Fault::out_of_range;
+  return *integer;
+}
+
+/// A parameter's JSON value as a value of its type. Strings stand for numbers only where JSON's own numbers lose digits
+/// on their way through clients.
+Value parameter_value(Type type, const Json& json) {
+  switch (json.kind) {
+    case Json::Kind::null:
+      return Null{};
+    case Json::Kind::boolean:
+      return type == Type::boolean ? Value(json.text == "true") : Value(Fault::invalid_text);
+    case Json::Kind::number:
+      if (is_integer(type)) return whole_number(type, json.text);
+      return type == Type::numeric ? trimmed(parse_text(type, json.text)) : Value(Fault::invalid_text);
+    case Json::Kind::string:
+      if (json.text.find('\0') != std::string::npos) return Fault::invalid_text;  // PostgreSQL's text cannot hold it
+      if (type == Type::boolean || type == Type::int2 || type == Type::int4) return Fault::invalid_text;
+      return trimmed(parse_text(type, json.text));
+    case Json::Kind::array:
+    case Json::Kind::object:
+      break;
+  }
+  return Fault::invalid_text;
+}
+
+Error wrong_parameter(const Parameter& parameter, const Json& json, Fault fault) {
+  return {errc::invalid_parameter, parameter.name,
+          "the parameter " + parameter.name + " is a " + std::string(name(json.kind)) +
+              (fault == Fault::out_of_range ? " out of the range of " : ", not ") + expected(parameter)};
+}
+
+Result<BoundParameter> bind_parameter(const Parameter& parameter, const Json& json) {
+  BoundParameter out;
+  const auto add = [&](const Json& value) -> std::optional<Error> {
+    Value bound = parameter_value(parameter.type, value);
+    if (const auto* fault = std::get_if<Fault>(&bound)) return wrong_parameter(parameter, value, *fault);
+    out.values.push_back(std::move(bound));
+    return std::nullopt;
+  };
+  if (!parameter.array || json.kind == Json::Kind::null) {
+    out.null = json.kind == Json::Kind::null;
+    if (auto error = add(json)) return std::move(*error);
+    return out;
+  }
+  if (json.kind != Json::Kind::array) return wrong_parameter(parameter, json, Fault::invalid_text);
+  for (const Json& item : json.items) {
+    if (auto error = add(item)) return std::move(*error);
+  }
+  return out;
+}
+
+Result<BoundParameters> bind_parameters(const View& view, std::string_view text) {
+  const auto json = parse_json(text);
+  if (!json || json->kind != Json::Kind::object) {
+    return Error{errc::invalid_parameters, {}, "the parameters are not one JSON object with different names"};
+  }
+  std::string known;
+  for (const Parameter& parameter : view.parameters) known += (known.empty() ? "" : ", ") + parameter.name;
+  for (const auto& [given, value] : json->members) {
+    const bool found = std::any_of(view.parameters.begin(), view.parameters.end(),
+                                   [&member = given](const Parameter& parameter) { return parameter.name == member; });
+    if (found) continue;
+    return Error{
+        errc::unknown_parameter, given,
+        "the view " + view.name + " has no parameter " + given + "; it has " + (known.empty() ? "none" : known)};
+  }
+  BoundParameters out;
+  for (const Parameter& parameter : view.parameters) {
+    const Json* value = json->find(parameter.name);
+    if (value == nullptr) {
+      return Error{errc::missing_parameter, parameter.name,
+                   "the view " + view.name + " needs the parameter " + parameter.name + ", " + expected(parameter)};
+    }
+    auto bound = bind_parameter(parameter, *value);
+    if (!bound) return bound.error();
+    out.emplace(parameter.name, std::move(*bound));
+  }
+  return out;
+}
+
+std::string canonical_parameters(const View& view, const BoundParameters& bound) {
+  std::string out;
+  for (const Parameter& parameter : view.parameters) {
+    const BoundParameter& value = bound.find(parameter.name)->second;
+    append_field(out, parameter.name);
+    append_field(out, name(parameter.type));
+    if (!parameter.array || value.null) {
+      append_field(out, value.null ? "null" : canonical(value.values.front()));
+      continue;
+    }
+    // Arrays stand behind ANY and ALL only, where neither order nor repetition means anything.
+    std::vector<std::string> elements;
+    for (const Value& element : value.values) elements.push_back(canonical(element));
+    std::sort(elements.begin(), elements.end());
+    elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
+    append_field(out, "[" + std::to_string(elements.size()));
+    for (const std::string& element : elements) append_field(out, element);
+  }
+  return out;
+}
+
+/// Scalars by meaning, arrays and objects as sets.
+void append_canonical_claim(std::string& out, const Json& json) {
+  append_field(out, name(json.kind));
+  std::vector<std::string> parts;
+  for (const Json& item : json.items) append_canonical_claim(parts.emplace_back(), item);
+  for (const auto& [member, value] : json.members) {
+    append_field(parts.emplace_back(), member);
+    append_canonical_claim(parts.back(), value);
+  }
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  append_field(out, std::to_string(parts.size()));
+  for (const std::string& part : parts) append_field(out, part);
+  const auto numeric = json.kind == Json::Kind::number ? Numeric::parse(json.text) : std::nullopt;
+  append_field(out, numeric ? numeric->canonical() : json.text);
+}
+
+std::string canonical_claims(const View& view, const Json& claims) {
+  std::string out;
+  for (const std::string& claim : view.claims) {
+    append_field(out, claim);
+    if (const Json* value = claims.find(claim)) {
+      append_canonical_claim(out, *value);
+    } else {
+      append_field(out, "absent");
+    }
+  }
+  return out;
+}
+
+/// `claims ->> 'x'`, cast to the type that the expression needs.
+Value claim_value(Type type, const Json& json) {
+  switch (json.kind) {
+    case Json::Kind::null:
+      return Null{};
+    case Json::Kind::number:
+      if (is_integer(type)) return whole_number(type, json.text);
+      return trimmed(parse_text(type, json.text));
+    case Json::Kind::boolean:
+    case Json::Kind::string:
+      return trimmed(parse_text(type, json.text));
+    case Json::Kind::array:
+    case Json::Kind::object:
+      break;
+  }
+  return Fault::invalid_claim;
+}
+
+Expression substitute(const Expression& expression, const Environment& environment);
+
+/// The elements of an array, each cast where the array was; NULL and errors as one element, which every comparison
+/// passes on.
+std::vector<Expression> elements_of(const Expression& array, const Environment& environment) {
+  if (array.kind == Kind::cast) {
+    std::vector<Expression> out = elements_of(array.children.front(), environment);
+    for (Expression& element : out) {
+      element = make_constant(array.type, cast_value(element.value, array.children.front().type, array.type));
+    }
+    return out;
+  }
+  std::vector<Expression> out;
+  if (array.kind == Kind::parameter) {
+    for (const Value& value : environment.parameters->find(array.name)->second.values) {
+      out.push_back(make_constant(array.type, value));
+    }
+    return out;
+  }
+  const Json* claim = environment.claims->find(array.name);
+  if (claim == nullptr || claim->kind == Json::Kind::null) {
+    out.push_back(make_constant(array.type, Null{}));
+  } else if (claim->kind != Json::Kind::array) {
+    out.push_back(make_constant(array.type, Fault::invalid_claim));
+  } else {
+    for (const Json& item : claim->items) out.push_back(make_constant(array.type, claim_value(array.type, item)));
+  }
+  return out;
+}
+
+Expression substitute_null_test(const Expression& expression, const Environment& environment) {
+  const Expression& operand = expression.children.front();
+  bool null = false;
+  if (operand.kind == Kind::claim && (operand.array || operand.type == Type::text)) {
+    const Json* claim = environment.claims->find(operand.name);
+    null = claim == nullptr || claim->kind == Json::Kind::null;
+  } else if (operand.kind == Kind::parameter) {
+    null = environment.parameters->find(operand.name)->second.null;
+  } else {
+    Expression out = expression;
+    out.children.front() = substitute(operand, environment);
+    return out;
+  }
+  return make_constant(Type::boolean, null != expression.negated);
+}
+
+Expression substitute(const Expression& expression, const Environment& environment) {
+  switch (expression.kind) {
+    case Kind::space_name:
+      return make_constant(Type::text, std::string(environment.space));
+    case Kind::parameter:
+      return make_constant(expression.type, environment.parameters->find(expression.name)->second.values.front());
+    case Kind::claim: {
+      const Json* claim = environment.claims->find(expression.name);
+      return make_constant(expression.type, claim == nullptr ? Value(Null{}) : claim_value(expression.type, *claim));
+    }
+    case Kind::null_test:
+      return substitute_null_test(expression, environment);
+    default:
+      break;
+  }
+  Expression out = expression;
+  out.children.clear();
+  for (const Expression& child : expression.children) {
+    if (!child.array) {
+      out.children.push_back(substitute(child, environment));
+      continue;
+    }
+    for (Expression& element : elements_of(child, environment)) out.children.push_back(std::move(element));
+  }
+  return out;
+}
+
+void decide_admission(Binding& out, const Environment& environment) {
+  const View& view = *out.view;
+  if (view.policies.empty()) {
+    out.refusal = "no policy admits anybody to the view " + view.name;
+    return;
+  }
+  Truth admitted = Truth::no;
+  for (const Policy& policy : view.policies) {
+    const Expression bound = fold(substitute(policy.predicate, environment), view.table->layout);
+    admitted = truth_or(admitted, evaluate_truth(bound, Record{}));
+  }
+  out.admitted = admitted == Truth::yes;
+  if (!out.admitted) out.refusal = "no policy of the view " + view.name + " holds for the caller";
+}
+
+}  // namespace
+
+Result<Binding> bind(const ViewPtr& view, std::string_view parameters, std::string_view claims,
+                     std::string_view space) {
+  auto bound = bind_parameters(*view, parameters);
+  if (!bound) return bound.error();
+  const auto claims_json = parse_json(claims);
+  if (!claims_json || claims_json->kind != Json::Kind::object) {
+    return Error{errc::invalid_claims, {}, "the claims are not one JSON object with different names"};
+  }
+  const Environment environment{&*bound, &*claims_json, space};
+  Binding out;
+  out.view = view;
+  out.space = space;
+  out.parameters = canonical_parameters(*view, *bound);
+  out.claims = canonical_claims(*view, *claims_json);
+  decide_admission(out, environment);
+  out.group = std::make_shared<const Group>(view, out.space,
+                                            fold(substitute(view->predicate, environment), view->table->layout));
+  return out;
+}
+
+Result<Binding> bind(const Model& model, std::string_view view, std::string_view parameters, std::string_view claims,
+                     std::string_view space) {
+  const ViewPtr found = model.view(view);
+  if (!found) return Error{errc::unknown_view, std::string(view), "the model has no view " + std::string(view)};
+  return bind(found, parameters, claims, space);
+}
+
+}  // namespace viewgate::projection

@@ -1,0 +1,181 @@
+// Folding and canonical bytes: what makes two subscriptions that ask the same question share one group.
+#include <algorithm>
+#include <utility>
+
+#include "projection/digest.hpp"
+#include "projection/expression.hpp"
+
+namespace viewgate::projection {
+namespace {
+
+using Kind = Expression::Kind;
+using Op = Expression::Op;
+
+bool is_constant(const Expression& expression) { return expression.kind == Kind::constant; }
+
+Truth constant_truth(const Expression& expression) { return evaluate_truth(expression, Record{}); }
+
+Expression truth_constant(Truth truth) {
+  switch (truth) {
+    case Truth::no:
+      return make_constant(Type::boolean, false);
+    case Truth::yes:
+      return make_constant(Type::boolean, true);
+    case Truth::unknown:
+      return make_constant(Type::boolean, Null{});
+    case Truth::error:
+      break;
+  }
+  return make_constant(Type::boolean, Fault::condition);
+}
+
+std::string canonical_bytes(const Expression& expression, const RecordLayout& layout) {
+  std::string out;
+  append_canonical(out, expression, layout);
+  return out;
+}
+
+void sort_unique(std::vector<Expression>& children, std::size_t from, const RecordLayout& layout) {
+  std::vector<std::pair<std::string, Expression>> keyed;
+  for (std::size_t i = from; i < children.size(); ++i) {
+    keyed.emplace_back(canonical_bytes(children[i], layout), std::move(children[i]));
+  }
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  keyed.erase(std::unique(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+              keyed.end());
+  children.resize(from);
+  for (auto& entry : keyed) children.push_back(std::move(entry.second));
+}
+
+/// AND and OR are commutative, associative and idempotent in all four truth values, so their operands become one sorted
+/// set.
+Expression fold_junction(Expression expression, const RecordLayout& layout) {
+  const bool conjunction = expression.kind == Kind::logical_and;
+  const auto join = conjunction ? truth_and : truth_or;
+  const Truth neutral = conjunction ? Truth::yes : Truth::no;
+  Truth constant = neutral;
+  std::vector<Expression> rest;
+  for (Expression& child : expression.children) {
+    if (is_constant(child)) {
+      constant = join(constant, constant_truth(child));
+    } else if (child.kind == expression.kind) {
+      for (Expression& inner : child.children) {
+        if (is_constant(inner)) {
+          constant = join(constant, constant_truth(inner));
+        } else {
+          rest.push_back(std::move(inner));
+        }
+      }
+    } else {
+      rest.push_back(std::move(child));
+    }
+  }
+  if (rest.empty() || constant == truth_not(neutral)) return truth_constant(constant);
+  sort_unique(rest, 0, layout);
+  if (constant != neutral) rest.push_back(truth_constant(constant));
+  if (rest.size() == 1) return std::move(rest.front());
+  expression.children = std::move(rest);
+  return expression;
+}
+
+Op mirrored(Op op) {
+  switch (op) {
+    case Op::lt:
+      return Op::gt;
+    case Op::le:
+      return Op::ge;
+    case Op::gt:
+      return Op::lt;
+    case Op::ge:
+      return Op::le;
+    default:
+      return op;
+  }
+}
+
+Expression fold_quantified(Expression expression, const RecordLayout& layout) {
+  sort_unique(expression.children, 1, layout);
+  const Expression& left = expression.children.front();
+  // An operand that may fail must still be asked; a column or constant cannot.
+  if (expression.children.size() == 1 && left.kind == Kind::column)
+    return truth_constant(expression.any ? Truth::no : Truth::yes);
+  if (expression.children.size() == 2) expression.kind = Kind::comparison;
+  return expression;
+}
+
+}  // namespace
+
+Expression make_constant(Type type, Value value) {
+  Expression out;
+  out.kind = Kind::constant;
+  out.type = type;
+  out.value = std::move(value);
+  return out;
+}
+
+Expression fold(Expression expression, const RecordLayout& layout) {
+  for (Expression& child : expression.children) child = fold(std::move(child), layout);
+  if (expression.kind == Kind::logical_and || expression.kind == Kind::logical_or) {
+    return fold_junction(std::move(expression), layout);
+  }
+  if (!expression.children.empty() &&
+      std::all_of(expression.children.begin(), expression.children.end(), is_constant)) {
+    const Type type = expression.type;
+    return make_constant(type, evaluate(expression, Record{}));
+  }
+  if (expression.kind == Kind::quantified) return fold_quantified(std::move(expression), layout);
+  if (expression.kind == Kind::comparison && is_constant(expression.children[0])) {
+    std::swap(expression.children[0], expression.children[1]);
+    expression.op = mirrored(expression.op);
+  }
+  return expression;
+}
+
+void append_canonical(std::string& out, const Expression& expression, const RecordLayout& layout) {
+  out += '(';
+  out += std::to_string(static_cast<int>(expression.kind));
+  out += ',';
+  out += name(expression.type);
+  out += ',';
+  switch (expression.kind) {
+    case Kind::constant:
+      append_field(out, canonical(expression.value));
+      // Two numerics of one value differ in what ::text prints and division keeps.
+      if (const auto* numeric = std::get_if<Numeric>(&expression.value)) out += std::to_string(numeric->scale());
+      break;
+    case Kind::column:
+      append_field(out, layout.column(static_cast<std::size_t>(expression.index)).name);
+      break;
+    case Kind::parameter:
+    case Kind::claim:
+      append_field(out, expression.name);
+      if (expression.array) out += "[]";
+      break;
+    case Kind::comparison:
+    case Kind::arithmetic:
+      out += std::to_string(static_cast<int>(expression.op));
+      break;
+    case Kind::quantified:
+      out += std::to_string(static_cast<int>(expression.op));
+      out += expression.any ? "any" : "all";
+      break;
+    case Kind::null_test:
+      out += expression.negated ? "not" : "";
+      break;
+    case Kind::truth_test:
+      out += std::to_string(static_cast<int>(expression.truth));
+      out += expression.negated ? "not" : "";
+      break;
+    case Kind::space_name:
+    case Kind::logical_and:
+    case Kind::logical_or:
+    case Kind::logical_not:
+    case Kind::negation:
+    case Kind::cast:
+      break;
+  }
+  for (const Expression& child : expression.children) append_canonical(out, child, layout);
+  out += ')';
+}
+
+}  // namespace viewgate::projection

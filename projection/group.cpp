@@ -1,0 +1,85 @@
+#include "projection/group.hpp"
+
+#include <utility>
+
+#include "projection/json_text.hpp"
+
+namespace viewgate::projection {
+
+Group::Group(ViewPtr view, std::string space, Expression predicate)
+    : view_(std::move(view)), space_(std::move(space)), predicate_(std::move(predicate)) {
+  append_field(key_, space_);
+  append_field(key_, view_->version.hex());
+  append_canonical(key_, predicate_, view_->table->layout);
+  id_ = digest(key_);
+}
+
+bool Group::includes(const Record& record) const {
+  const Truth inside = evaluate_truth(predicate_, record);
+  if (inside == Truth::error) evaluation_errors_.fetch_add(1, std::memory_order_relaxed);
+  return inside == Truth::yes;
+}
+
+Result<std::optional<std::string>> Group::snapshot_record(std::string_view row) const {
+  const auto record = Record::parse(view_->table->layout, row);
+  if (!record)
+    return Error{errc::malformed_record, view_->table->collection, "a row that is not a JSON object of to_jsonb"};
+  if (!in_space(*record) || !includes(*record)) return std::optional<std::string>();
+  std::string out = "{\"key\":";
+  out += key_of(*record);
+  out += ",\"record\":";
+  append_record(out, *record);
+  out += '}';
+  return std::optional<std::string>(std::move(out));
+}
+
+void Group::append_record(std::string& out, const Record& record) const {
+  const RecordLayout& layout = view_->table->layout;
+  char separator = '{';
+  for (const std::size_t column : view_->columns) {
+    out += separator;
+    out += layout.json_name(column);
+    out += ':';
+    out += record.slice(column);
+    separator = ',';
+  }
+  out += '}';
+}
+
+bool Group::append_changed(std::string& out, const Record& before, const Record& after) const {
+  const RecordLayout& layout = view_->table->layout;
+  bool any = false;
+  for (const std::size_t column : view_->columns) {
+    if (before.slice(column) == after.slice(column)) continue;
+    out += any ? ',' : '{';
+    out += layout.json_name(column);
+    out += ':';
+    out += after.slice(column);
+    any = true;
+  }
+  if (any) out += '}';
+  return any;
+}
+
+// As jsonb_build_array(…)::text prints it, which is how the ledger keeps keys.
+std::string Group::key_of(const Record& record) const {
+  std::string out;
+  for (const std::size_t column : view_->table->primary_key) {
+    out += out.empty() ? "[" : ", ";
+    out += record.slice(column);
+  }
+  out += ']';
+  return out;
+}
+
+/// A captured row belongs to the space that its space column names, as to_jsonb(row) ->> 'column' prints it.
+bool Group::in_space(const Record& record) const {
+  if (!view_->table->space_column) return true;
+  const std::string_view slice = record.slice(*view_->table->space_column);
+  if (slice == "null") return false;
+  if (slice.front() != '"') return slice == space_;
+  const auto text = decode_json_string(slice);
+  return text && *text == space_;
+}
+
+}  // namespace viewgate::projection

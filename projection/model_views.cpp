@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <set>
+
+#include "projection/expression_builder.hpp"
+#include "projection/model_builder.hpp"
+
+namespace viewgate::projection {
+namespace {
+
+using Kind = Expression::Kind;
+
+/// Raised whenever the meaning of a definition changes although its text does not.
+constexpr std::string_view version_of_meaning = "viewgate view 1";
+
+constexpr std::string_view select_form = "; a view is select column, … from table where condition";
+
+void collect_claims(const Expression& expression, std::set<std::string>& out) {
+  if (expression.kind == Kind::claim) out.insert(expression.name);
+  for (const Expression& child : expression.children) collect_claims(child, out);
+}
+
+/// Several policies on one thing: any of them.
+Expression any_of(const std::vector<Policy>& policies) {
+  if (policies.size() == 1) return policies.front().predicate;
+  Expression out;
+  out.kind = Kind::logical_or;
+  for (const Policy& policy : policies) out.children.push_back(policy.predicate);
+  return out;
+}
+
+void append_column(std::string& out, const Table& table, std::size_t column) {
+  append_field(out, table.layout.column(column).name);
+  append_field(out, table.type_names[column]);
+}
+
+Digest version_of(const View& view) {
+  const Table& table = *view.table;
+  std::string out;
+  append_field(out, version_of_meaning);
+  append_field(out, view.name);
+  append_field(out, table.kind == TableKind::captured ? "captured" : "managed");
+  append_field(out, table.collection);
+  append_field(out, std::to_string(table.capture));
+  if (table.space_column) append_column(out, table, *table.space_column);
+  append_field(out, "key");
+  for (const std::size_t column : table.primary_key) append_column(out, table, column);
+  append_field(out, "select");
+  for (const std::size_t column : view.columns) append_column(out, table, column);
+  append_field(out, "where");
+  append_canonical(out, view.predicate, table.layout);
+  append_field(out, "policies");
+  std::vector<std::string> policies;
+  for (const Policy& policy : view.policies) {
+    append_canonical(policies.emplace_back(), policy.predicate, table.layout);
+  }
+  std::sort(policies.begin(), policies.end());
+  for (const std::string& policy : policies) append_field(out, policy);
+  return digest(out);
+}
+
+}  // namespace
+
+void ModelBuilder::add_view(const Statement& statement) {
+  const Node create = statement.node();
+  const Node range = create.plain("view");
+  const Node select = create.node("query");
+  const std::string name = bare_name(statement, range, "a view");
+  refuse_others(statement, create, {"view", "query", "withCheckOption"}, "create view");
+  if (create.text("withCheckOption") != "NO_CHECK_OPTION")
+    problems_.add(statement.start, "WITH CHECK OPTION is not supported");
+  refuse_clauses(statement, select);
+  if (name.empty() || !claim_name(statement.place(range), name)) return;
+  Draft draft;
+  draft.place = statement.place(range);
+  draft.view.name = name;
+  const std::vector<Node> from = select.list("fromClause");
+  if (from.size() != 1 || from.front().type != "RangeVar") {
+    problems_.add(from.empty() ? draft.place : statement.place(from.front()),
+                  "a view has exactly one table" + std::string(select_form));
+    return;
+  }
+  const std::string table_name = bare_name(statement, from.front(), "a table of the model");
+  const auto table = tables_.find(table_name);
+  if (table == tables_.end()) {
+    if (!table_name.empty() && (!names_.contains(table_name) || views_.contains(table_name))) {
+      problems_.add(statement.place(from.front()), "the model has no table " + table_name);
+    }
+    return;
+  }
+  if (table->second->layout.size() == 0) return;
+  draft.view.table = table->second;
+  select_columns(statement, select, draft.view);
+  draft.view.predicate = make_constant(Type::boolean, true);
+  if (const Node where = select.node("whereClause")) {
+    ExpressionBuilder builder(text_, statement, Scope{table->second.get(), {}, true}, problems_);
+    if (auto condition = builder.condition(where)) draft.view.predicate = std::move(*condition);
+    for (const auto& [parameter, use] : builder.parameters()) {
+      draft.view.parameters.push_back({parameter, use.type, use.array});
+    }
+  }
+  views_.emplace(name, std::move(draft));
+}
+
+void ModelBuilder::refuse_clauses(const Statement& statement, const Node& select) {
+  static constexpr std::pair<std::string_view, std::string_view> clauses[] = {
+      {"distinctClause", "DISTINCT"}, {"groupClause", "GROUP BY"},     {"havingClause", "HAVING"},
+      {"windowClause", "WINDOW"},     {"sortClause", "ORDER BY"},      {"limitOffset", "OFFSET"},
+      {"limitCount", "LIMIT"},        {"lockingClause", "FOR UPDATE"}, {"withClause", "WITH"},
+      {"valuesLists", "VALUES"},      {"intoClause", "INTO"}};
+  if (select.type != "SelectStmt" || select.text("op") != "SETOP_NONE") {
+    problems_.add(statement.start, "not a plain select" + std::string(select_form));
+    return;
+  }
+  for (const auto& [member, spelt] : clauses) {
+    if (select.find(member) == nullptr) continue;
+    problems_.add(statement.start, std::string(spelt) + " is not supported" + std::string(select_form));
+  }
+  refuse_others(statement, select,
+                {"targetList", "fromClause", "whereClause", "limitOption", "op", "distinctClause", "groupClause",
+                 "havingClause", "windowClause", "sortClause", "limitOffset", "limitCount", "lockingClause",
+                 "withClause", "valuesLists", "intoClause"},
+                "select");
+}
+
+void ModelBuilder::select_columns(const Statement& statement, const Node& select, View& view) {
+  const Table& table = *view.table;
+  for (const Node& target : select.list("targetList")) {
+    const Node value = target.node("val");
+    std::vector<std::string> names = value.strings("fields");
+    if (names.size() == 2 && names.front() == table.name) names.erase(names.begin());
+    if (value.type != "ColumnRef" || names.size() != 1 || !target.text("name").empty()) {
+      problems_.add(
+          statement.place(target),
+          "the select list names columns, one by one and without other names: what a client may see is written out");
+      continue;
+    }
+    const auto column = table.find_column(names.front());
+    if (!column) {
+      problems_.add(statement.place(target), table.name + " has no column " + names.front());
+    } else if (std::find(view.columns.begin(), view.columns.end(), *column) != view.columns.end()) {
+      problems_.add(statement.place(target), "the column " + names.front() + " is selected twice");
+    } else {
+      view.columns.push_back(*column);
+    }
+  }
+  for (const std::size_t key : table.primary_key) {
+    if (std::find(view.columns.begin(), view.columns.end(), key) != view.columns.end()) continue;
+    problems_.add(statement.place(statement.node().plain("view")),
+                  "the view " + view.name + " does not select " + table.layout.column(key).name +
+                      ", a column of the primary key of " + table.name + "; a view selects the whole key");
+  }
+}
+
+void ModelBuilder::add_policy(const Statement& statement) {
+  const Node create = statement.node();
+  const Node range = create.plain("table");
+  const std::string target = bare_name(statement, range, "a table or view of the model");
+  refuse_others(statement, create, {"policy_name", "table", "cmd_name", "permissive", "roles", "qual"},
+                "create policy");
+  if (!create.flag("permissive"))
+    problems_.add(statement.start, "AS RESTRICTIVE is not supported; a policy on the table limits");
+  if (const std::string command = create.text("cmd_name"); command != "all" && command != "select") {
+    problems_.add(statement.start, "FOR " + command + " is not supported; a policy is for select");
+  }
+  for (const Node& role : create.list("roles")) {
+    if (role.text("roletype") != "ROLESPEC_PUBLIC") {
+      problems_.add(statement.place(role), "TO a role is not supported; a policy decides by claims");
+    }
+  }
+  const auto table = tables_.find(target);
+  const auto view = views_.find(target);
+  if (table == tables_.end() && view == views_.end()) {
+    if (!target.empty() && !names_.contains(target)) {
+      problems_.add(statement.place(range), "the model has no table or view " + target);
+    }
+    return;
+  }
+  if (table != tables_.end() && table->second->layout.size() == 0) return;
+  const Node condition = create.node("qual");
+  if (!condition) {
+    problems_.add(statement.start, "a policy needs using (condition)");
+    return;
+  }
+  Scope scope;
+  scope.table = table != tables_.end() ? table->second.get() : nullptr;
+  scope.without_columns =
+      "in a policy on a view, which decides about the caller alone; columns belong into the view's where "
+      "or into a policy on its table";
+  ExpressionBuilder builder(text_, statement, scope, problems_);
+  auto predicate = builder.condition(condition);
+  if (!predicate) return;
+  std::vector<Policy>& policies = table != tables_.end() ? table->second->policies : view->second.view.policies;
+  policies.push_back({create.text("policy_name"), std::move(*predicate)});
+}
+
+ModelPtr ModelBuilder::finish(std::vector<Problem>& warnings) {
+  auto model = std::make_shared<Model>();
+  for (const auto& [name, table] : tables_) model->tables.emplace(name, table);
+  for (auto& [name, draft] : views_) {
+    View& view = draft.view;
+    if (!view.table->policies.empty()) {
+      Expression limited;
+      limited.kind = Kind::logical_and;
+      limited.children.push_back(std::move(view.predicate));
+      limited.children.push_back(any_of(view.table->policies));
+      view.predicate = std::move(limited);
+    }
+    std::set<std::string> claims;
+    collect_claims(view.predicate, claims);
+    for (const Policy& policy : view.policies) collect_claims(policy.predicate, claims);
+    view.claims.assign(claims.begin(), claims.end());
+    view.version = version_of(view);
+    if (view.policies.empty()) {
+      warnings.push_back(problems_.make(draft.place, "no policy admits anybody to the view " + name +
+                                                         "; write create policy … on " + name + " using (…)"));
+    }
+    model->views.emplace(name, std::make_shared<const View>(std::move(view)));
+  }
+  return model;
+}
+
+bool ModelBuilder::claim_name(std::size_t place, const std::string& name) {
+  if (name == "claims" || name == "params" || name == "space") {
+    problems_.add(place, name + " is a reserved name: " + name + ".x means something else in expressions");
+    return false;
+  }
+  if (names_.insert(name).second) return true;
+  problems_.add(place, name + " is defined twice");
+  return false;
+}
+
+std::string ModelBuilder::bare_name(const Statement& statement, const Node& range, std::string_view what) {
+  const std::string name = range.text("relname");
+  if (range.find("schemaname") != nullptr || range.find("catalogname") != nullptr) {
+    problems_.add(statement.place(range), std::string(what) + " has no schema; write " + name);
+    return {};
+  }
+  if (range.text("relpersistence") != "p") {
+    problems_.add(statement.place(range), "TEMPORARY and UNLOGGED are not supported");
+    return {};
+  }
+  if (range.find("alias") != nullptr || !range.flag("inh")) {
+    problems_.add(statement.place(range), "ONLY and another name for a table are not supported; write " + name);
+    return {};
+  }
+  return name;
+}
+
+void ModelBuilder::refuse_others(const Statement& statement, const Node& node,
+                                 std::initializer_list<std::string_view> allowed, std::string_view what) {
+  if (!node) return;
+  for (const auto& member : *node.members) {
+    const std::string_view key(member.key().data(), member.key().size());
+    if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
+    problems_.add(statement.place(node),
+                  std::string(what) + " has a clause that is not supported (" + std::string(key) + ")");
+  }
+}
+
+}  // namespace viewgate::projection
