@@ -122,9 +122,10 @@ void Fanout::mark_due(Session& session) {
   if (due_.size() == 1) on_due_();
 }
 
-std::vector<Session*> Fanout::take_due() {
-  for (Session* each : due_) each->due_ = false;
-  return std::exchange(due_, {});
+void Fanout::flush_due(Now now) {
+  const auto due = std::exchange(due_, {});
+  for (Session* each : due) each->due_ = false;
+  for (Session* each : due) each->transport_.flush(now);
 }
 
 void Fanout::mark_subscribers_due(const LocalGroup& group) {

@@ -1,5 +1,5 @@
-// One reactor's share of the stream, without a socket and without a clock of its own: which groups its sessions read, each
-// with its ring; the sessions; and the sessions that have something to write since the loop last turned.
+// One reactor's share of the stream, without a socket and without a clock of its own: which groups its sessions read,
+// each with its ring; the sessions; and the sessions that have something to write since the loop last turned.
 //
 // A delivery is appended to the rings of its groups, the sessions of their subscribers become due, and that is all: the
 // reactor (or the simulator) then lets each due session write once. So a burst becomes few messages.
@@ -56,7 +56,7 @@ struct LocalGroup {
 
 class Fanout final : public ReactorPort {
  public:
-  /// `on_due`: called when the first session becomes due after take_due.
+  /// `on_due`: called when the first session becomes due since flush_due; it sees to it that flush_due is called soon.
   Fanout(std::size_t reactor, SessionOptions options, EnginePort& engine, const auth::TokenVerifier& verifier,
          ActiveModelPtr model, std::function<void()> on_due);
   ~Fanout() override;
@@ -73,8 +73,8 @@ class Fanout final : public ReactorPort {
   /// together are halved.
   void on_tick(Now now);
 
-  /// The sessions that became due; each has to be given a chance to write. A session that is destroyed drops out.
-  [[nodiscard]] std::vector<Session*> take_due();
+  /// Lets every session that became due write.
+  void flush_due(Now now);
 
   // What sessions and subscriptions use.
   [[nodiscard]] const SessionOptions& options() const { return options_; }

@@ -1,9 +1,9 @@
-// The recent documents of one group on one reactor, as the bytes that go to the sockets. A subscription is a position in it:
-// nothing is copied or encoded per subscriber, and a slow reader costs a number.
+// The recent documents of one group on one reactor, as the bytes that go to the sockets. A subscription is a position
+// in it: nothing is copied or encoded per subscriber, and a slow reader costs a number.
 //
-// Bytes lie in segments; a document never crosses a segment, so a slice is always one contiguous piece. Offsets count every
-// byte ever appended and never repeat. What is too old goes by whole segments; a reader that stood there asks the ledger's
-// history and comes back. A ring without documents holds no memory: most groups are quiet.
+// Bytes lie in segments; a document never crosses a segment, so a slice is always one contiguous piece. Offsets count
+// every byte ever appended and never repeat. What is too old goes by whole segments; a reader that stood there asks the
+// ledger's history and comes back. A ring without documents holds no memory: most groups are quiet.
 //
 // Owned by its reactor's thread. A slice is valid until the next append, trim or restart.
 #pragma once
@@ -25,8 +25,8 @@ class Ring {
 
   explicit Ring(std::size_t bytes_max);
 
-  /// Empty, holding everything above `begin` from now on. Every reader that stood in it has to come back through history,
-  /// also one that had read to the end.
+  /// Empty, holding everything above `begin` from now on. Every reader that stood in it has to come back through
+  /// history, also one that had read to the end.
   void restart(ledger::Position begin);
 
   void append(const GroupFrame& frame);
@@ -51,7 +51,8 @@ class Ring {
   /// The sequence of the frame that begins at `offset`, which is held and not the end.
   [[nodiscard]] ledger::Sequence sequence_at(Offset offset) const;
 
-  /// Whether this very position is here, stamp and all: then a reader that stands at it can read on, unseen by the ledger.
+  /// Whether this very position is here, stamp and all: then a reader that stands at it can read on, unseen by the
+  /// ledger.
   [[nodiscard]] bool knows(ledger::Position position) const;
 
   struct Slice {

@@ -19,8 +19,9 @@ std::chrono::seconds whole_seconds(std::chrono::milliseconds time) {
 
 }  // namespace
 
-Session::Session(Fanout& fanout, Now now)
+Session::Session(Fanout& fanout, Transport& transport, Now now)
     : fanout_(fanout),
+      transport_(transport),
       opened_at_(now.steady),
       reader_(WsRole::server, {fanout.options().client_message_bytes, fanout.options().client_message_fragments}),
       next_tick_(now.steady + fanout.options().hello_time),
@@ -70,6 +71,7 @@ void Session::on_event(const WsEvent& event, Now now) {
 void Session::on_peer_close(const WsEvent& event) {
   peer_closed_ = true;
   answers_.clear();
+  mark_due();
   close(event.code == 0 ? normal_closure : event.code, {});
 }
 
@@ -122,7 +124,9 @@ void Session::on_hello(const Hello& hello, Now now) {
 
 // Messages of an open session.
 
-void Session::handle(const Hello&, Now) { strike({std::nullopt, "hello was said already; a fresh token goes into refresh"}); }
+void Session::handle(const Hello&, Now) {
+  strike({std::nullopt, "hello was said already; a fresh token goes into refresh"});
+}
 
 void Session::handle(const Subscribe& subscribe, Now) {
   const std::string& id = subscribe.id;

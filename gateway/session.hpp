@@ -26,12 +26,20 @@
 
 namespace viewgate::gateway {
 
+/// Who carries the session's bytes. It outlives the session.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  /// The session may have something to write. May end the session, and none other.
+  virtual void flush(Now now) = 0;
+};
+
 class Session {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   /// The upgrade is done.
-  Session(Fanout& fanout, Now now);
+  Session(Fanout& fanout, Transport& transport, Now now);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -45,8 +53,8 @@ class Session {
   void on_written(Now now);
   void on_blocked(Now now);
 
-  /// The next frames to write; empty: nothing now. The pieces live until the next call for any session of the reactor, or
-  /// until anything else happens there; the transport writes or copies them at once.
+  /// The next frames to write; empty: nothing now. The pieces live until the next call for any session of the reactor,
+  /// or until anything else happens there; the transport writes or copies them at once.
   [[nodiscard]] std::span<const std::string_view> produce(Now now);
 
   /// False: read nothing more until some of what was produced is written.
@@ -130,6 +138,7 @@ class Session {
 
   // Constant after construction.
   Fanout& fanout_;
+  Transport& transport_;
   const Time opened_at_;
 
   // Kept by the fan-out.

@@ -41,8 +41,8 @@ void Session::remove_name(std::string_view id) {
     auto& names = stream->names();
     const auto name = std::ranges::find_if(names, [&](const auto& each) { return each.request.id == id; });
     if (name == names.end()) continue;
-    // The others of the group go on with the stream; but one that still waits for the answer about the first one's cursor
-    // would resume a set that they do not hold.
+    // The others of the group go on with the stream; but one that still waits for the answer about the first one's
+    // cursor would resume a set that they do not hold.
     const bool takes_cursor_along = name == names.begin() && !name->told;
     names.erase(name);
     if (!names.empty() && !takes_cursor_along) return;

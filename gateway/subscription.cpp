@@ -139,7 +139,8 @@ void Subscription::tell_error() {
   const auto* told = std::get_if<ErrorCode>(&refusal_.why);
   const ErrorCode code = told != nullptr ? *told : ErrorCode::unavailable;
   const auto retry_after = told != nullptr ? refusal_.retry_after : fanout_.model().retry_after;
-  for (const auto& each : names_) session_.tell(Error{each.request.id, code, std::string(constant_text(code)), retry_after});
+  for (const auto& each : names_)
+    session_.tell(Error{each.request.id, code, std::string(constant_text(code)), retry_after});
   session_.end(*this);
 }
 
@@ -176,7 +177,8 @@ bool Subscription::write_chunk(Message& message) {
 
 std::string Subscription::ready_document(ledger::Sequence sequence, std::string_view position) const {
   std::string out;
-  append_document(out, Ready{spec().channel, sequence.value, std::string(position), std::max(group_.head(), sequence).value});
+  append_document(
+      out, Ready{spec().channel, sequence.value, std::string(position), std::max(group_.head(), sequence).value});
   out += '\n';
   return out;
 }

@@ -1,8 +1,8 @@
 // One live view of one session: a position in its group's documents, and what it takes to get there. It runs
 // subscription_plan and writes its documents straight from the ring, a shared snapshot or a shared history.
 //
-// Several subscriptions of a socket that bind to the same group are one Subscription with several names: the first name is
-// the one that was answered without `same_as`. When it goes, the next one has the stream, which does not notice.
+// Several subscriptions of a socket that bind to the same group are one Subscription with several names: the first name
+// is the one that was answered without `same_as`. When it goes, the next one has the stream, which does not notice.
 //
 // Owned by its session, on the session's thread.
 #pragma once

@@ -48,15 +48,24 @@ Move next_move(Stage stage, Event event) {
 
 std::string_view name(Stage stage) {
   switch (stage) {
-    case Stage::joining: return "joining";
-    case Stage::returning: return "returning";
-    case Stage::bootstrapping: return "bootstrapping";
-    case Stage::snapshot: return "snapshot";
-    case Stage::confirming: return "confirming";
-    case Stage::catching_up: return "catching_up";
-    case Stage::history: return "history";
-    case Stage::following: return "following";
-    case Stage::ended: return "ended";
+    case Stage::joining:
+      return "joining";
+    case Stage::returning:
+      return "returning";
+    case Stage::bootstrapping:
+      return "bootstrapping";
+    case Stage::snapshot:
+      return "snapshot";
+    case Stage::confirming:
+      return "confirming";
+    case Stage::catching_up:
+      return "catching_up";
+    case Stage::history:
+      return "history";
+    case Stage::following:
+      return "following";
+    case Stage::ended:
+      return "ended";
   }
   return {};
 }

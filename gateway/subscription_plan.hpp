@@ -3,8 +3,8 @@
 //   joining ──► bootstrapping ──► snapshot ──► following ◄──► catching_up ──► history ─┐
 //   returning ──► confirming ─────────────────► history ──────────► following ◄────────┘
 //
-// Live, lagging and catching up are the same motion: following reads the group's ring; whoever falls off it asks for the
-// ledger's history and comes back. What has ended stays ended.
+// Live, lagging and catching up are the same motion: following reads the group's ring; whoever falls off it asks for
+// the ledger's history and comes back. What has ended stays ended.
 #pragma once
 
 #include <array>
@@ -27,16 +27,16 @@ enum class Stage : std::uint8_t {
 inline constexpr std::size_t stage_count = 9;
 
 enum class Event : std::uint8_t {
-  joined,            ///< the engine follows the group
-  cursor_known,      ///< the cursor's very position is in the ring: nothing has to be asked
+  joined,        ///< the engine follows the group
+  cursor_known,  ///< the cursor's very position is in the ring: nothing has to be asked
   snapshot_arrived,
   snapshot_written,
   history_arrived,
   history_written,
-  fell_off,          ///< the ring does not hold what comes next
-  lost,              ///< the engine cannot continue this state, by a reset reason
-  refused,           ///< the engine could not answer, by an error code
-  left               ///< unsubscribed, or the socket is gone
+  fell_off,  ///< the ring does not hold what comes next
+  lost,      ///< the engine cannot continue this state, by a reset reason
+  refused,   ///< the engine could not answer, by an error code
+  left       ///< unsubscribed, or the socket is gone
 };
 inline constexpr std::size_t event_count = 10;
 

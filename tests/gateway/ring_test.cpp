@@ -1,5 +1,5 @@
-// The ring under every reader it can have: what is read from any position is exactly the documents after it, and what is gone
-// is known to be gone. The property test compares it with a plain list under random appends, sizes and readers.
+// The ring under every reader it can have: what is read from any position is exactly the documents after it, and what
+// is gone is known to be gone. The property test compares it with a plain list under random appends, sizes and readers.
 #include "gateway/ring.hpp"
 
 #include <gtest/gtest.h>

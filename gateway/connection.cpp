@@ -1,0 +1,238 @@
+#include "gateway/connection.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "gateway/log.hpp"
+
+namespace viewgate::gateway {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t copied_bytes_max = 4096;  // up to here one copy is cheaper than gathering
+constexpr int reads_per_turn = 4;
+constexpr int messages_per_turn = 4;  // so that one who catches up leaves room for the others
+constexpr std::chrono::seconds leaving_time{1};
+
+std::size_t bytes_of(std::span<const std::string_view> pieces) {
+  std::size_t out = 0;
+  for (const auto piece : pieces) out += piece.size();
+  return out;
+}
+
+}  // namespace
+
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host, Now now)
+    : socket_(std::move(socket)), host_(host), deadline_(now.steady + host.handshake_time) {}
+
+void Connection::end() {
+  if (std::exchange(ended_, true)) return;
+  const auto self = shared_from_this();
+  session_.reset();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  host_.on_ended(*this);
+}
+
+// Reading.
+
+void Connection::wait_readable() {
+  if (ended_ || std::exchange(reading_, true)) return;
+  socket_.async_wait(asio::ip::tcp::socket::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       self->reading_ = false;
+                       if (self->ended_) return;
+                       if (error) return self->end();
+                       self->on_readable();
+                     });
+}
+
+void Connection::on_readable() {
+  const Now now = Now::read();
+  for (int i = 0; i < reads_per_turn; ++i) {
+    boost::system::error_code error;
+    const std::size_t count = socket_.read_some(asio::buffer(host_.read_buffer), error);
+    if (error == asio::error::would_block) break;
+    if (error) return end();
+    if (!take(std::span(host_.read_buffer).first(count), now)) return;
+    if (session_ && !session_->wants_input()) return;  // goes on when answers were written
+    if (count < host_.read_buffer.size()) break;
+  }
+  wait_readable();
+}
+
+bool Connection::take(std::span<char> bytes, Now now) {
+  if (leaving_ && !session_) return true;
+  if (!session_) return take_head(bytes, now);
+  session_->on_bytes(bytes, now);
+  return true;
+}
+
+bool Connection::take_head(std::span<char> bytes, Now now) {
+  head_.append(bytes.data(), bytes.size());
+  const auto progress = head_progress(head_);
+  if (progress.kind == HeadProgress::Kind::more) return true;
+  if (progress.kind == HeadProgress::Kind::garbage) {
+    log::info("not_http", {{"bytes", head_.size()}});
+    end();
+    return false;
+  }
+  if (progress.kind == HeadProgress::Kind::too_large) {
+    answer_and_leave(handshake_response(head_too_large), now);
+    return !ended_;
+  }
+  const auto head = std::string_view(head_).substr(0, progress.bytes);
+  const auto line = request_line(head);
+  if (line && line->target != socket_path) {
+    answer_and_leave(http_response(*line, host_.readiness()), now);
+    return !ended_;
+  }
+  const auto outcome = check_handshake(head, host_.handshake);
+  if (const auto* refused = std::get_if<HandshakeRefused>(&outcome)) {
+    answer_and_leave(handshake_response(*refused), now);
+    return !ended_;
+  }
+  upgrade(std::get<HandshakeAccepted>(outcome), now);
+  if (ended_) return false;
+  auto rest = std::exchange(head_, {}).substr(progress.bytes);
+  session_->on_bytes(rest, now);
+  return true;
+}
+
+void Connection::answer_and_leave(std::string_view response, Now now) {
+  head_ = {};
+  write(std::span(&response, 1));
+  if (ended_) return;
+  leaving_ = true;
+  deadline_ = now.steady + leaving_time;
+  if (pending_.empty()) say_nothing_more();
+}
+
+void Connection::upgrade(const HandshakeAccepted& accepted, Now now) {
+  const std::string response = handshake_response(accepted);
+  const std::string_view piece = response;
+  write(std::span(&piece, 1));
+  if (ended_) return;
+  session_.emplace(host_.fanout, *this, now);
+  // A browser cannot read a refused upgrade, so this is said by a close code.
+  if (host_.full()) session_->close(close_code::try_again_later, "no more connections fit on this node");
+  if (host_.readiness() == Readiness::not_ready) session_->close(close_code::try_again_later, "the node is not ready");
+}
+
+// Writing.
+
+void Connection::flush(Now now) {
+  if (ended_ || !session_ || !pending_.empty()) return;
+  for (int i = 0; i < messages_per_turn; ++i) {
+    const auto pieces = session_->produce(now);
+    if (pieces.empty()) break;
+    ++host_.messages_written;
+    write(pieces);
+    if (ended_) return;
+    if (!pending_.empty()) return session_->on_blocked(now);
+    if (i + 1 == messages_per_turn) session_->mark_due();
+  }
+  if (session_->said_goodbye()) say_nothing_more();
+  if (session_->wants_input()) wait_readable();
+}
+
+void Connection::write(std::span<const std::string_view> pieces) {
+  const std::size_t total = bytes_of(pieces);
+  std::optional<std::size_t> written;
+  if (total <= copied_bytes_max) {
+    host_.write_buffer.clear();
+    for (const auto piece : pieces) host_.write_buffer += piece;
+    const std::string_view all = host_.write_buffer;
+    written = send(std::span(&all, 1));
+  } else {
+    written = send(pieces);
+  }
+  if (!written) return end();
+  host_.bytes_written += *written;
+  if (*written < total) keep(pieces, *written);
+}
+
+void Connection::keep(std::span<const std::string_view> pieces, std::size_t written) {
+  pending_.reserve(bytes_of(pieces) - written);
+  for (const auto piece : pieces) {
+    const std::size_t skipped = std::min(written, piece.size());
+    pending_ += piece.substr(skipped);
+    written -= skipped;
+  }
+  pending_written_ = 0;
+  wait_writable();
+}
+
+/// Bytes that the socket took, 0 where it would block. Absent: the connection is broken.
+std::optional<std::size_t> Connection::send(std::span<const std::string_view> pieces) {
+  constexpr std::size_t gathered_max = 512;
+  std::array<iovec, gathered_max> gathered;
+  const std::size_t count = std::min(pieces.size(), gathered_max);
+  for (std::size_t i = 0; i < count; ++i) {
+    gathered[i] = {const_cast<char*>(pieces[i].data()), pieces[i].size()};  // sendmsg reads, its type does not say so
+  }
+  msghdr message{};
+  message.msg_iov = gathered.data();
+  message.msg_iovlen = count;
+  ssize_t result = 0;
+  do {
+    result = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (result < 0 && errno == EINTR);
+  if (result >= 0) return static_cast<std::size_t>(result);
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+  return std::nullopt;
+}
+
+void Connection::wait_writable() {
+  if (ended_ || std::exchange(writing_, true)) return;
+  socket_.async_wait(asio::ip::tcp::socket::wait_write,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       self->writing_ = false;
+                       if (self->ended_) return;
+                       if (error) return self->end();
+                       self->on_writable();
+                     });
+}
+
+void Connection::on_writable() {
+  const Now now = Now::read();
+  const std::string_view rest = std::string_view(pending_).substr(pending_written_);
+  const auto written = send(std::span(&rest, 1));
+  if (!written) return end();
+  host_.bytes_written += *written;
+  pending_written_ += *written;
+  if (session_ && *written > 0) session_->on_written(now);
+  if (pending_written_ < pending_.size()) {
+    if (session_) session_->on_blocked(now);
+    return wait_writable();
+  }
+  pending_ = {};
+  if (session_) return flush(now);
+  if (leaving_) say_nothing_more();
+}
+
+/// Our side of the connection ends; what the other still sends is read and dropped, since closing a socket with unread
+/// bytes would destroy what we said last.
+void Connection::say_nothing_more() {
+  leaving_ = true;
+  boost::system::error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+}
+
+void Connection::on_tick(Now now) {
+  if (ended_) return;
+  if (!session_) {
+    if (now.steady >= deadline_) end();
+    return;
+  }
+  session_->on_tick(now);
+  if (session_->over()) end();
+}
+
+}  // namespace viewgate::gateway

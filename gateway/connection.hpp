@@ -1,0 +1,93 @@
+// One socket: reads the request head, then carries a session's bytes both ways. Writing goes straight to the socket;
+// only when that would block is the rest copied and writability waited for. Reading goes into one buffer that all
+// connections of the reactor share, so an idle connection holds none.
+//
+// Lives as long as an operation on its socket is pending; `end` makes the last one complete. On its reactor's thread.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/handshake.hpp"
+#include "gateway/http_endpoints.hpp"
+#include "gateway/session.hpp"
+
+namespace viewgate::gateway {
+
+class Connection;
+
+/// What the connections of a reactor share. It outlives them.
+struct ConnectionHost {
+  ConnectionHost(Fanout& fanout_, const HandshakePolicy& handshake_) : fanout(fanout_), handshake(handshake_) {}
+  virtual ~ConnectionHost() = default;
+  /// Whether one more session is welcome.
+  [[nodiscard]] virtual Readiness readiness() const = 0;
+  [[nodiscard]] virtual bool full() const = 0;
+  virtual void on_ended(Connection& connection) = 0;
+
+  Fanout& fanout;
+  const HandshakePolicy& handshake;
+  std::chrono::milliseconds handshake_time{};
+  std::vector<char> read_buffer;
+  std::string write_buffer;
+  std::uint64_t messages_written = 0;
+  std::uint64_t bytes_written = 0;
+};
+
+class Connection final : public Transport, public std::enable_shared_from_this<Connection> {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  Connection(boost::asio::ip::tcp::socket socket, ConnectionHost& host, Now now);
+
+  void start() { wait_readable(); }
+  void flush(Now now) override;
+  void on_tick(Now now);
+  [[nodiscard]] Time next_tick() const { return session_ ? session_->next_tick() : deadline_; }
+
+  /// Null while the head is read, and after the end.
+  [[nodiscard]] Session* session() { return session_ ? &*session_ : nullptr; }
+
+  /// Closes the socket at once.
+  void end();
+
+  std::size_t host_index = 0;  ///< kept by the host
+
+ private:
+  void wait_readable();
+  void wait_writable();
+  void on_readable();
+  void on_writable();
+  /// False: the connection has ended.
+  [[nodiscard]] bool take(std::span<char> bytes, Now now);
+  [[nodiscard]] bool take_head(std::span<char> bytes, Now now);
+  void answer_and_leave(std::string_view response, Now now);
+  void upgrade(const HandshakeAccepted& accepted, Now now);
+
+  void write(std::span<const std::string_view> pieces);
+  void keep(std::span<const std::string_view> pieces, std::size_t written);
+  [[nodiscard]] std::optional<std::size_t> send(std::span<const std::string_view> pieces);
+  void say_nothing_more();
+
+  boost::asio::ip::tcp::socket socket_;
+  ConnectionHost& host_;
+  std::optional<Session> session_;
+  std::string head_;     // of the request, until it is complete
+  std::string pending_;  // what the socket did not take
+  std::size_t pending_written_ = 0;
+  Time deadline_;  // while there is no session
+  bool reading_ = false;
+  bool writing_ = false;  // waits for writability
+  bool leaving_ = false;  // has said everything; waits for the other side's end
+  bool ended_ = false;
+};
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,240 @@
+#include "gateway/reactor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <random>
+#include <system_error>
+#include <thread>
+
+#include "gateway/connection.hpp"
+#include "gateway/log.hpp"
+
+namespace viewgate::gateway {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+using reuse_port = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+namespace {
+
+constexpr std::size_t read_buffer_bytes = 64 * 1024;
+constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors or memory ran out
+
+enum class Sharing : std::uint8_t { alone, with_other_reactors };
+
+void open_and_bind(tcp::acceptor& acceptor, const std::string& address, std::uint16_t port, Sharing sharing) {
+  try {
+    const tcp::endpoint endpoint(asio::ip::make_address(address), port);
+    acceptor.open(endpoint.protocol());
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    if (sharing == Sharing::with_other_reactors) acceptor.set_option(reuse_port(true));
+    acceptor.bind(endpoint);
+    acceptor.listen();
+  } catch (const boost::system::system_error& error) {
+    throw std::system_error(error.code(), "cannot listen on " + address + ":" + std::to_string(port));
+  }
+}
+
+}  // namespace
+
+std::uint16_t reserve_port(const std::string& address, std::uint16_t port) {
+  asio::io_context context(1);
+  tcp::acceptor acceptor(context);
+  open_and_bind(acceptor, address, port, Sharing::alone);
+  return acceptor.local_endpoint().port();
+}
+
+class Reactor::Loop final : public ConnectionHost {
+ public:
+  Loop(ReactorOptions options, EnginePort& engine, const auth::TokenVerifier& verifier, ActiveModelPtr model)
+      : ConnectionHost(fanout_, options_.handshake),
+        options_(std::move(options)),
+        acceptor_(context_),
+        accept_timer_(context_),
+        sweep_timer_(context_),
+        work_(asio::make_work_guard(context_)),
+        fanout_(options_.index, options_.session, engine, verifier, std::move(model), [this] { flush_soon(); }) {
+    handshake_time = options_.handshake_time;
+    read_buffer.resize(read_buffer_bytes);
+  }
+
+  void listen() { open_and_bind(acceptor_, options_.address, options_.port, Sharing::with_other_reactors); }
+
+  void start() {
+    accept();
+    sweep_later();
+    thread_ = std::thread([this] { context_.run(); });
+  }
+
+  void stop() {
+    if (!thread_.joinable()) return end_all();
+    asio::post(context_, [this] {
+      end_all();
+      context_.stop();
+    });
+    thread_.join();
+  }
+
+  void post(std::function<void(ReactorPort&)> call) {
+    asio::post(context_, [this, call = std::move(call)] { call(fanout_); });
+  }
+
+  void set_ready(bool ready) { ready_ = ready; }
+
+  void drain(std::chrono::milliseconds window, std::function<void()> done) {
+    asio::post(context_, [this, window, done = std::move(done)]() mutable { start_drain(window, std::move(done)); });
+  }
+
+  [[nodiscard]] ReactorCounters counters() const {
+    return {connection_count_, session_count_, group_count_, ring_bytes_, messages_count_, bytes_count_};
+  }
+
+  [[nodiscard]] Readiness readiness() const override {
+    return ready_ && !on_drained_ ? Readiness::ready : Readiness::not_ready;
+  }
+  [[nodiscard]] bool full() const override { return connections_.size() > options_.connections; }
+  void on_ended(Connection& connection) override;
+
+ private:
+  void accept();
+  void on_accepted(tcp::socket socket);
+  void flush_soon();
+  void sweep_later();
+  void sweep();
+  void start_drain(std::chrono::milliseconds window, std::function<void()> done);
+  void end_all();
+  /// Those of now; each may end, and leave the list, while it is handled.
+  [[nodiscard]] std::vector<std::shared_ptr<Connection>> all() const { return connections_; }
+
+  const ReactorOptions options_;
+  asio::io_context context_{1};
+  tcp::acceptor acceptor_;
+  asio::steady_timer accept_timer_;
+  asio::steady_timer sweep_timer_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Fanout fanout_;
+  std::vector<std::shared_ptr<Connection>> connections_;
+  std::function<void()> on_drained_;  // set: drains
+  std::thread thread_;
+
+  std::atomic<bool> ready_ = false;
+  std::atomic<std::size_t> connection_count_ = 0;
+  std::atomic<std::size_t> session_count_ = 0;
+  std::atomic<std::size_t> group_count_ = 0;
+  std::atomic<std::size_t> ring_bytes_ = 0;
+  std::atomic<std::uint64_t> messages_count_ = 0;
+  std::atomic<std::uint64_t> bytes_count_ = 0;
+};
+
+void Reactor::Loop::accept() {
+  acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
+    if (!acceptor_.is_open()) return;
+    if (!error) {
+      on_accepted(std::move(socket));
+      return accept();
+    }
+    log::warn("accept_failed", {{"error", error.message()}});
+    accept_timer_.expires_after(accept_pause);
+    accept_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled) accept();
+    });
+  });
+}
+
+void Reactor::Loop::on_accepted(tcp::socket socket) {
+  boost::system::error_code gone;  // a socket that is gone by now tells so when it is read
+  socket.non_blocking(true, gone);
+  socket.set_option(tcp::no_delay(true), gone);
+  socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(options_.send_buffer_bytes)), gone);
+  auto connection = std::make_shared<Connection>(std::move(socket), *this, Now::read());
+  connection->host_index = connections_.size();
+  connections_.push_back(connection);
+  connection_count_ = connections_.size();
+  connection->start();
+}
+
+void Reactor::Loop::on_ended(Connection& connection) {
+  const std::size_t index = connection.host_index;
+  connections_[index] = connections_.back();
+  connections_[index]->host_index = index;
+  connections_.pop_back();
+  connection_count_ = connections_.size();
+  if (on_drained_ && connections_.empty()) asio::post(context_, on_drained_);
+}
+
+/// At the end of the loop's turn: what was posted until now comes before it, so a burst of deliveries is one message.
+void Reactor::Loop::flush_soon() {
+  asio::post(context_, [this] { fanout_.flush_due(Now::read()); });
+}
+
+void Reactor::Loop::sweep_later() {
+  sweep_timer_.expires_after(options_.sweep);
+  sweep_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (cancelled) return;
+    sweep();
+    sweep_later();
+  });
+}
+
+void Reactor::Loop::sweep() {
+  const Now now = Now::read();
+  std::vector<std::shared_ptr<Connection>> due;
+  for (const auto& each : connections_) {
+    if (each->next_tick() <= now.steady) due.push_back(each);
+  }
+  for (const auto& each : due) each->on_tick(now);
+  fanout_.on_tick(now);
+  session_count_ = fanout_.sessions();
+  group_count_ = fanout_.groups();
+  ring_bytes_ = fanout_.ring_bytes();
+  messages_count_ = messages_written;
+  bytes_count_ = bytes_written;
+}
+
+void Reactor::Loop::start_drain(std::chrono::milliseconds window, std::function<void()> done) {
+  on_drained_ = std::move(done);
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  accept_timer_.cancel();
+  if (connections_.empty()) return on_drained_();
+  // Spread evenly, in an order that no client can count on.
+  auto leaving = all();
+  std::shuffle(leaving.begin(), leaving.end(), std::minstd_rand(std::random_device{}()));
+  for (std::size_t i = 0; i < leaving.size(); ++i) {
+    const auto share = window * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(leaving.size());
+    if (Session* session = leaving[i]->session()) {
+      session->drain(share);
+    } else {
+      leaving[i]->end();
+    }
+  }
+}
+
+void Reactor::Loop::end_all() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  on_drained_ = nullptr;
+  for (const auto& each : all()) each->end();
+}
+
+Reactor::Reactor(ReactorOptions options, EnginePort& engine, const auth::TokenVerifier& verifier, ActiveModelPtr model)
+    : loop_(std::make_unique<Loop>(std::move(options), engine, verifier, std::move(model))) {}
+Reactor::~Reactor() { stop(); }
+
+void Reactor::listen() { loop_->listen(); }
+void Reactor::start() { loop_->start(); }
+void Reactor::stop() { loop_->stop(); }
+void Reactor::post(std::function<void(ReactorPort&)> call) { loop_->post(std::move(call)); }
+void Reactor::set_ready(bool ready) { loop_->set_ready(ready); }
+void Reactor::drain(std::chrono::milliseconds window, std::function<void()> done) {
+  loop_->drain(window, std::move(done));
+}
+ReactorCounters Reactor::counters() const { return loop_->counters(); }
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,85 @@
+// A thread with its loop, its listening socket and its connections. Connections never leave it; nothing of it is shared
+// but what is said here to be thread-safe. The kernel spreads new connections over the reactors (SO_REUSEPORT).
+//
+// The server makes them in this order: reserve_port, reactors, engine (whose `post` is Reactor::post), then listen and
+// start for each. At the end: drain for each, stop for each, then the engine may go.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "auth/token_verifier.hpp"
+#include "gateway/handshake.hpp"
+#include "gateway/ports.hpp"
+#include "gateway/session_options.hpp"
+
+namespace viewgate::gateway {
+
+struct ReactorOptions {
+  std::size_t index = 0;  ///< the engine knows this reactor by it
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;
+  SessionOptions session;
+  HandshakePolicy handshake;
+  std::size_t connections = 50'000;  ///< more are told 1013
+  std::chrono::milliseconds handshake_time = limits::handshake_time;
+  std::chrono::milliseconds sweep{250};  ///< how exact deadlines are
+  std::size_t send_buffer_bytes = 128 * 1024;
+};
+
+/// Checks that nobody listens there and finds a port where 0 is asked for; gives the port. Without this a second
+/// program of the same user would share the port unnoticed. Throws std::system_error whose text names the address.
+[[nodiscard]] std::uint16_t reserve_port(const std::string& address, std::uint16_t port);
+
+/// A look from outside, as of the last sweep but for `connections`.
+struct ReactorCounters {
+  std::size_t connections = 0;  ///< sockets, also those that are not upgraded yet
+  std::size_t sessions = 0;
+  std::size_t groups = 0;
+  std::size_t ring_bytes = 0;
+  std::uint64_t messages_written = 0;
+  std::uint64_t bytes_written = 0;
+};
+
+class Reactor {
+ public:
+  /// `engine` is called on the reactor's thread; `verifier` is shared. Both outlive the reactor. `model` is not null.
+  Reactor(ReactorOptions options, EnginePort& engine, const auth::TokenVerifier& verifier, ActiveModelPtr model);
+  /// Stops.
+  ~Reactor();
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+
+  /// Throws std::system_error whose text names the address.
+  void listen();
+  /// Begins to accept, on a thread of its own.
+  void start();
+
+  // Thread-safe from here on.
+
+  /// Runs the call on the reactor's thread, in the order of the posts. Also before start; after stop calls are dropped.
+  void post(std::function<void(ReactorPort&)> call);
+
+  /// /readyz, and whether sockets are welcome (else they are told 1013). Not ready at first.
+  void set_ready(bool ready);
+
+  /// No new sockets; each client is told when to come back, spread over the window, and closed with 1012. `done` is
+  /// called on the reactor's thread when all are gone, at the latest after the time to close.
+  void drain(std::chrono::milliseconds window, std::function<void()> done);
+
+  /// Closes everything at once and joins the thread. Not on the reactor's own thread.
+  void stop();
+
+  [[nodiscard]] ReactorCounters counters() const;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace viewgate::gateway
