@@ -11,6 +11,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "auth/base64url.hpp"
+
 namespace viewgate::gateway {
 namespace {
 
@@ -96,40 +98,6 @@ void take(const std::uint8_t*& at, std::span<std::uint8_t> bytes) {
   at += bytes.size();
 }
 
-constexpr std::string_view base64url_alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-std::string base64url(std::span<const std::uint8_t> bytes) {
-  std::string out;
-  out.reserve((bytes.size() * 4 + 2) / 3);
-  std::uint32_t pending = 0;
-  unsigned bits = 0;
-  for (const std::uint8_t byte : bytes) {
-    pending = (pending << 8 | byte) & 0xFFFFFF;
-    for (bits += 8; bits >= 6; bits -= 6) out += base64url_alphabet[pending >> (bits - 6) & 0x3F];
-  }
-  if (bits > 0) out += base64url_alphabet[pending << (6 - bits) & 0x3F];
-  return out;
-}
-
-// Fills `bytes` exactly. False: another length, another alphabet, or spare bits that are not zero, so that no two texts
-// are one token.
-bool from_base64url(std::string_view text, std::span<std::uint8_t> bytes) {
-  if (text.size() != (bytes.size() * 4 + 2) / 3) return false;
-  std::uint32_t pending = 0;
-  unsigned bits = 0;
-  auto out = bytes.begin();
-  for (const char c : text) {
-    const std::size_t digit = base64url_alphabet.find(c);
-    if (digit == std::string_view::npos) return false;
-    pending = (pending << 6 | static_cast<std::uint32_t>(digit)) & 0xFFFFFF;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    *out++ = static_cast<std::uint8_t>(pending >> bits);
-  }
-  return out == bytes.end() && (pending & ((1U << bits) - 1)) == 0;
-}
-
 // A token while it is sealed or opened. The key id is authenticated as associated data.
 template <std::size_t plain_bytes>
 class Token {
@@ -151,13 +119,16 @@ class Token {
                 EVP_EncryptFinal_ex(context.get(), nullptr, &length) == 1 &&
                 EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, siv_bytes, bytes.data() + key_id_bytes) == 1,
             "seal a cursor");
-    return base64url(bytes);
+    return auth::base64url_encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
   // Absent: not a token of this length and spelling.
   static std::optional<Token> read(std::string_view text) {
+    if (text.size() != text_size) return std::nullopt;
+    const std::optional<std::string> bytes = auth::base64url_decode(text);
+    if (!bytes) return std::nullopt;
     Token token;
-    if (!from_base64url(text, token.bytes_)) return std::nullopt;
+    std::copy(bytes->begin(), bytes->end(), token.bytes_.begin());
     return token;
   }
 

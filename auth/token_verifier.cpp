@@ -1,0 +1,169 @@
+#include "auth/token_verifier.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "auth/base64url.hpp"
+#include "auth/jose.hpp"
+
+namespace viewgate::auth {
+namespace {
+
+constexpr std::size_t subject_bytes_max = 255;  // OpenID Connect Core section 2
+constexpr std::size_t key_id_bytes_max = 255;
+
+// A time in the far future would overflow the nanoseconds in which clocks count.
+constexpr std::chrono::sys_seconds far_future{std::chrono::seconds{7'258'118'400}};  // 2200-01-01
+
+// Header members that change what the signature means or where its key comes from. We need none of them, and a token
+// that brings one is refused rather than read without it.
+constexpr std::array<const char*, 8> refused_members{"crit", "b64", "zip", "enc", "jwk", "jku", "x5u", "x5c"};
+
+// A refusal on its way out of the checks; caught in verify.
+struct Refused {
+  std::string_view reason;
+};
+
+struct TokenParts {
+  std::string header;
+  std::string claims;
+};
+
+TokenParts split(std::string_view token) {
+  const std::size_t first = token.find('.');
+  const std::size_t second = first == std::string_view::npos ? first : token.find('.', first + 1);
+  if (second == std::string_view::npos || token.find('.', second + 1) != std::string_view::npos) {
+    throw Refused{"not three parts"};
+  }
+  auto header = base64url_decode(token.substr(0, first));
+  auto claims = base64url_decode(token.substr(first + 1, second - first - 1));
+  if (!header || !claims || !base64url_decode(token.substr(second + 1))) throw Refused{"not base64url"};
+  return {*std::move(header), *std::move(claims)};
+}
+
+// Null where the member is absent; another type than string is a refusal.
+const json_t* string_member(const json_t* object, const char* member, std::string_view refusal) {
+  const json_t* const value = json_object_get(object, member);
+  if (value != nullptr && !json_is_string(value)) throw Refused{refusal};
+  return value;
+}
+
+std::string_view characters(const json_t* string) { return {json_string_value(string), json_string_length(string)}; }
+
+struct Header {
+  Algorithm algorithm = Algorithm::hs256;
+  std::optional<std::string> key_id;
+};
+
+Header read_header(const std::string& text) {
+  const JsonPtr header = parse_object(text);
+  if (!header) throw Refused{"the header is not a JSON object, or has a member twice"};
+  for (const char* const member : refused_members) {
+    if (json_object_get(header.get(), member) != nullptr)
+      throw Refused{"the header has a member that is never accepted"};
+  }
+  string_member(header.get(), "typ", "typ is not a string");
+  const json_t* const algorithm = string_member(header.get(), "alg", "alg is not a string");
+  if (algorithm == nullptr) throw Refused{"alg is missing"};
+  const std::optional<Algorithm> known = algorithm_named(characters(algorithm));
+  if (!known) throw Refused{"an algorithm that is not accepted"};
+
+  Header out{*known, std::nullopt};
+  if (const json_t* const key_id = string_member(header.get(), "kid", "kid is not a string")) {
+    if (json_string_length(key_id) > key_id_bytes_max) throw Refused{"kid is too long"};
+    out.key_id = std::string(characters(key_id));
+  }
+  return out;
+}
+
+bool is_signed_by(std::string_view token, const Key& key) {
+  const JwsPtr jws = make_jws();
+  if (r_jws_advanced_compact_parsen(jws.get(), token.data(), token.size(), R_PARSE_NONE, no_remote) != RHN_OK) {
+    return false;
+  }
+  return r_jws_verify_signature(jws.get(), key.jwk().json.get(), no_remote) == RHN_OK;
+}
+
+// A NumericDate (RFC 7519 section 2) in whole seconds.
+std::chrono::sys_seconds date_member(const json_t* claims, const char* member, std::string_view refusal) {
+  constexpr double exact_max = 9007199254740992.0;
+  const json_t* const value = json_object_get(claims, member);
+  if (!json_is_number(value)) throw Refused{refusal};
+  const double seconds = std::floor(json_number_value(value));
+  if (!(std::abs(seconds) <= exact_max)) throw Refused{refusal};
+  return std::chrono::sys_seconds{std::chrono::seconds{static_cast<std::int64_t>(seconds)}};
+}
+
+bool names_audience(const json_t* audience, const std::string& expected) {
+  if (json_is_string(audience)) return characters(audience) == expected;
+  for (std::size_t i = 0; i < json_array_size(audience); ++i) {
+    const json_t* const one = json_array_get(audience, i);
+    if (json_is_string(one) && characters(one) == expected) return true;
+  }
+  return false;
+}
+
+// The claims of a token whose signature holds. All comparisons are in whole seconds.
+Principal read_claims(std::string text, const VerifierConfig& config, std::chrono::sys_seconds now) {
+  const JsonPtr claims = parse_object(text);
+  if (!claims) throw Refused{"the claims are not a JSON object, have a member twice, or a number nobody can hold"};
+
+  const json_t* const issuer = string_member(claims.get(), "iss", "iss is not a string");
+  if (issuer == nullptr || characters(issuer) != config.issuer) throw Refused{"another issuer"};
+  if (!names_audience(json_object_get(claims.get(), "aud"), config.audience)) throw Refused{"another audience"};
+
+  const auto expires = date_member(claims.get(), "exp", "exp is missing or not a number of seconds");
+  if (now >= expires + config.leeway) throw Refused{"expired"};
+  if (json_object_get(claims.get(), "nbf") != nullptr) {
+    const auto not_before = date_member(claims.get(), "nbf", "nbf is not a number of seconds");
+    if (now + config.leeway < not_before) throw Refused{"not valid yet"};
+  }
+
+  const json_t* const subject = string_member(claims.get(), "sub", "sub is not a string");
+  if (subject == nullptr || json_string_length(subject) == 0) throw Refused{"sub is missing or empty"};
+  if (json_string_length(subject) > subject_bytes_max) throw Refused{"sub is too long"};
+  const json_t* const token_id = string_member(claims.get(), "jti", "jti is not a string");
+
+  Principal principal;
+  principal.issuer = config.issuer;
+  principal.subject = std::string(characters(subject));
+  principal.token_id = token_id == nullptr ? std::string() : std::string(characters(token_id));
+  principal.expires_at = std::min(expires + config.leeway, far_future);
+  principal.claims = std::move(text);
+  return principal;
+}
+
+}  // namespace
+
+void throw_exception_from_error(const TokenRefused& refused, const boost::source_location&) {
+  throw std::runtime_error("token refused: " + std::string(refused.reason));
+}
+
+TokenVerifier::TokenVerifier(VerifierConfig config, KeySet keys) : config_(std::move(config)), keys_(std::move(keys)) {
+  if (config_.issuer.empty()) throw std::invalid_argument("token issuer: must not be empty");
+  if (config_.audience.empty()) throw std::invalid_argument("token audience: must not be empty");
+  if (config_.leeway < std::chrono::seconds{0} || config_.leeway > leeway_max) {
+    throw std::invalid_argument("token leeway: must be 0 to " + std::to_string(leeway_max.count()) + " seconds");
+  }
+}
+
+VerifiedToken TokenVerifier::verify(std::string_view token, std::chrono::system_clock::time_point now) const {
+  try {
+    if (token.size() > config_.token_bytes_max) throw Refused{"too large"};
+    TokenParts parts = split(token);
+    const Header header = read_header(parts.header);
+    const std::vector<const Key*> candidates = keys_.candidates(header.key_id, header.algorithm);
+    if (candidates.empty()) throw Refused{"no key of that id and algorithm"};
+    const auto signs = [token](const Key* key) { return is_signed_by(token, *key); };
+    if (std::none_of(candidates.begin(), candidates.end(), signs)) throw Refused{"the signature does not hold"};
+    return read_claims(std::move(parts.claims), config_, std::chrono::floor<std::chrono::seconds>(now));
+  } catch (const Refused& refused) {
+    return TokenRefused{refused.reason};
+  }
+}
+
+}  // namespace viewgate::auth
