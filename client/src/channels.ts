@@ -39,7 +39,9 @@ export class Channel {
 
   /** The set that a snapshot is filling, until `ready`. */
   staging: RecordSet | undefined;
+  /** Of the commit whose last part has not come yet. */
   parts: RecordEvent[] = [];
+  partsOf: Sequence = '0';
   readonly queue: Step[] = [];
   received: Sequence = '0';
 
@@ -122,16 +124,6 @@ export class Channels<M extends Member> {
     for (const [id, other] of this.byId) if (other === channel) this.remove(id, channel);
   }
 
-  /** The server will read the set anew. */
-  restart(channel: Channel): void {
-    channel.isReady = false;
-    channel.staging = new RecordSet();
-    channel.parts = [];
-    channel.queue.length = 0;
-    channel.received = '0';
-    this.releaseIfAlone(channel.space);
-  }
-
   /** The connection is gone: what was not shown comes again after the cursors. */
   clear(): void {
     for (const channel of this.byId.values()) channel.rest();
@@ -175,6 +167,10 @@ export class Channels<M extends Member> {
     if (compareSequences(document.sequence, channel.received) <= 0) {
       return this.misfit(channel, `commit ${document.sequence} after ${channel.received}`);
     }
+    if (channel.parts.length > 0 && channel.partsOf !== document.sequence) {
+      return this.misfit(channel, `commit ${document.sequence} inside commit ${channel.partsOf}`);
+    }
+    channel.partsOf = document.sequence;
     for (const event of document.events) channel.parts.push(event);
     if (!document.last || document.position === undefined) return;
     const events = channel.parts;

@@ -216,7 +216,7 @@ export class Machine {
   }
 
   private silenceAfter(): number {
-    return 2_000 * (this.welcome?.heartbeat ?? 20);
+    return 2_000 * Math.max(1, this.welcome?.heartbeat ?? 20);
   }
 
   /** Timers ring late in hidden pages and after sleep, so the clock decides, not the timer. */

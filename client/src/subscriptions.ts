@@ -8,7 +8,7 @@ import type { ErrorDocument, Ready, ResetRequired, Subscribe, Subscribed, Unsubs
 
 export type SubscriptionPhase =
   | 'waiting' // for a connection
-  | 'asked' // subscribe was sent
+  | 'asked' // subscribed is to come
   | 'loading' // a snapshot comes
   | 'resuming' // the set of the cursor stays; ready comes
   | 'live' // commits come
@@ -46,15 +46,14 @@ function row(phase: SubscriptionPhase, moves: Partial<Row>): Row {
 }
 
 const onSocket = { lost: 'waiting', again: 'asked', pause: 'paused', fail: 'failed' } as const;
-const answered = { subscribed_fresh: 'loading', subscribed_resumed: 'resuming' } as const;
 
 /** phase × event → phase. What is not a move is ignored: it is about something that is over. */
 export const subscriptionTable: { readonly [phase in SubscriptionPhase]: Row } = {
   waiting: row('waiting', { connected: 'asked' }),
-  asked: row('asked', { ...onSocket, ...answered }),
-  loading: row('loading', { ...onSocket, ...answered, ready: 'live' }),
-  resuming: row('resuming', { ...onSocket, ...answered, ready: 'live', reset: 'loading' }),
-  live: row('live', { ...onSocket, ...answered, reset: 'loading' }),
+  asked: row('asked', { ...onSocket, subscribed_fresh: 'loading', subscribed_resumed: 'resuming' }),
+  loading: row('loading', { ...onSocket, ready: 'live', reset: 'asked' }),
+  resuming: row('resuming', { ...onSocket, ready: 'live', reset: 'asked' }),
+  live: row('live', { ...onSocket, reset: 'asked' }),
   paused: row('paused', { due: 'waiting' }),
   failed: row('failed', {}),
 };
@@ -72,8 +71,6 @@ export interface Subscription extends Member {
   /** Of the set that is shown: with that set's position it is the cursor. */
   shownContext: string | undefined;
   channel: Channel | undefined;
-  /** The subscription whose channel this one shares, since the server told `same_as`. */
-  leader: Subscription | undefined;
   failures: number;
   resets: number;
   liveSince: number;
@@ -105,7 +102,6 @@ export class Subscriptions {
       shownContext: undefined,
       shown: undefined,
       channel: undefined,
-      leader: undefined,
       failures: 0,
       resets: 0,
       liveSince: 0,
@@ -136,7 +132,6 @@ export class Subscriptions {
     for (const subscription of this.all.values()) {
       subscription.wire = undefined;
       subscription.channel = undefined;
-      subscription.leader = undefined;
       this.move(subscription, 'lost');
     }
   }
@@ -157,18 +152,15 @@ export class Subscriptions {
     const subscription = this.byWire.get(document.id);
     if (subscription === undefined) return;
     subscription.context = document.context;
-    if (document.same_as !== undefined) return this.share(subscription, document.same_as, document.channel, now);
+    if (document.same_as !== undefined) return this.share(subscription, document.channel, now);
     if (document.resumed && cursorOf(subscription) === undefined) {
       return this.startOver(subscription, now, 'resumed without a cursor');
     }
-    subscription.leader = undefined;
     const kept = document.resumed ? subscription.shown : undefined;
     const channel = kept ?? new Channel(subscription.space);
-    const followers = this.followers(subscription);
-    for (const each of [subscription, ...followers]) this.leaveChannel(each);
+    this.leaveChannel(subscription);
     this.channels.open(document.channel, channel, kept === undefined);
     this.enter(subscription, channel, kept === undefined ? 'subscribed_fresh' : 'subscribed_resumed');
-    for (const follower of followers) this.enter(follower, channel, 'subscribed_fresh');
   }
 
   ready(document: Ready, now: number): void {
@@ -180,17 +172,14 @@ export class Subscriptions {
     this.channels.ready(document);
   }
 
+  /** A fresh `subscribed` follows by itself. */
   resetRequired(document: ResetRequired, now: number): void {
     const subscription = this.byWire.get(document.id);
     if (subscription === undefined) return;
-    const followers = this.followers(subscription);
-    for (const each of [subscription, ...followers]) this.forget(each, document.reason === 'authorization_changed');
-    if (this.resetTooOften(subscription, now, document.reason)) {
-      for (const follower of followers) this.again(follower);
-      return;
-    }
-    if (subscription.channel !== undefined) this.channels.restart(subscription.channel);
-    for (const each of [subscription, ...followers]) this.move(each, 'reset');
+    this.forget(subscription, document.reason === 'authorization_changed');
+    if (this.resetTooOften(subscription, now, document.reason)) return;
+    this.leaveChannel(subscription);
+    this.move(subscription, 'reset');
   }
 
   /** The set does not fit what came: it is read anew, and counted like a reset. */
@@ -238,7 +227,7 @@ export class Subscriptions {
     const next = subscriptionTable[subscription.phase][event];
     if (next === subscription.phase && event !== 'again') return;
     subscription.phase = next;
-    if (next === 'asked') this.ask(subscription);
+    if (next === 'asked' && event !== 'reset') this.ask(subscription);
     this.emit({ type: 'status', subscription });
   }
 
@@ -265,21 +254,15 @@ export class Subscriptions {
       subscription.wire = undefined;
     }
     this.leaveChannel(subscription);
-    for (const follower of this.followers(subscription)) follower.leader = undefined;
   }
 
-  private share(subscription: Subscription, leader: string, channelId: string, now: number): void {
+  /** Another subscription has the same group: this one looks at its set. */
+  private share(subscription: Subscription, channelId: string, now: number): void {
     const channel = this.channels.find(channelId);
     if (channel === undefined) return this.startOver(subscription, now, 'the shared channel is gone');
-    subscription.leader = this.byWire.get(leader);
-    if (subscription.channel === channel) return;
     this.leaveChannel(subscription);
     this.enter(subscription, channel, 'subscribed_fresh');
     if (channel.isReady) this.becomeLive(subscription, now);
-  }
-
-  private followers(leader: Subscription): Subscription[] {
-    return [...this.all.values()].filter((other) => other.leader === leader);
   }
 
   private enter(subscription: Subscription, channel: Channel, event: SubscriptionEvent): void {
