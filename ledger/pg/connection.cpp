@@ -25,7 +25,7 @@ using Descriptor = asio::posix::stream_descriptor;
 std::string session_settings(const ConnectOptions& options, int server_version) {
   const auto milliseconds = [](std::chrono::milliseconds value) { return std::to_string(value.count()); };
   std::string sql =
-      "set timezone = 'UTC'; set datestyle = 'ISO, MDY'; set intervalstyle = 'postgres'; set extra_float_digits = 1; "
+      "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres'; set extra_float_digits = 1; "
       "set bytea_output = 'hex'; set lc_monetary = 'C'; set xmlbinary = 'base64'; set search_path = pg_catalog; "
       "set synchronous_commit = on; set default_transaction_isolation = 'read committed'; "
       "set default_transaction_read_only = off; set default_transaction_deferrable = off; set row_security = off; "
