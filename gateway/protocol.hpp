@@ -22,6 +22,7 @@
 //
 // A text message holds one or more JSON documents separated by a newline (both directions; a client sends one).
 // Every document has a member "type". Sequences are decimal strings, for information; they are never accepted back.
+// Durations are JSON integers in the unit of their type below.
 //
 // 2. What a client may rely on
 //   I2  A commit is applied whole: with parts, at the part without `last: false`. The cursor never points inside a commit.
@@ -51,27 +52,27 @@ inline constexpr std::string_view socket_path = "/v1/socket";
 
 // 3. Limits. Those that a deployment may want to change are defaults of configuration keys.
 namespace limits {
-inline constexpr std::size_t client_message_bytes = 64 * 1024;        ///< above: close 1009
-inline constexpr std::size_t client_message_fragments = 64;           ///< above: close 1008
-inline constexpr std::chrono::seconds client_message_time{10};        ///< first to last byte of a message; above: close 1008
-inline constexpr std::size_t server_message_bytes = 256 * 1024;       ///< a larger single document is a message by itself
+inline constexpr std::size_t client_message_bytes = 64 * 1024;   ///< above: close 1009
+inline constexpr std::size_t client_message_fragments = 64;      ///< above: close 1008
+inline constexpr std::chrono::seconds client_message_time{10};   ///< first to last byte of a message; above: close 1008
+inline constexpr std::size_t server_message_bytes = 256 * 1024;  ///< a larger single document is a message by itself
 inline constexpr std::size_t json_depth = 32;
-inline constexpr std::size_t json_members = 4096;                     ///< of all objects of one message
+inline constexpr std::size_t json_members = 4096;  ///< of all objects of one message
 inline constexpr std::size_t token_bytes = 8 * 1024;
 inline constexpr std::size_t cursor_bytes = 1024;
-inline constexpr std::size_t id_bytes = 64;                           ///< of a subscription id
+inline constexpr std::size_t id_bytes = 64;  ///< of a subscription id
 inline constexpr std::size_t space_bytes = 8 * 1024;
 inline constexpr std::size_t subscriptions_per_socket = 128;
-inline constexpr int strikes = 3;                                     ///< the third bad_request closes with 4000
-inline constexpr std::chrono::seconds hello_time{5};                  ///< from the upgrade; above: close 4001
-inline constexpr std::chrono::seconds handshake_time{5};              ///< from accept to the end of the request header
-inline constexpr std::size_t request_header_bytes = 8 * 1024;         ///< above: 431
-inline constexpr std::chrono::seconds heartbeat{20};                  ///< a ping when nothing else was sent for so long
-inline constexpr std::chrono::seconds silence{50};                    ///< nothing heard from the client: close 1001
-inline constexpr std::chrono::seconds no_progress{30};                ///< a stuck reader: close 4008
+inline constexpr int strikes = 3;                              ///< the third bad_request closes with 4000
+inline constexpr std::chrono::seconds hello_time{5};           ///< from the upgrade; above: close 4001
+inline constexpr std::chrono::seconds handshake_time{5};       ///< from accept to the end of the request header
+inline constexpr std::size_t request_header_bytes = 8 * 1024;  ///< above: 431
+inline constexpr std::chrono::seconds heartbeat{20};           ///< a ping when nothing else was sent for so long
+inline constexpr std::chrono::seconds silence{50};             ///< nothing heard from the client: close 1001
+inline constexpr std::chrono::seconds no_progress{30};         ///< a stuck reader: close 4008
 inline constexpr std::chrono::seconds progress_interval{2};
-inline constexpr std::chrono::seconds close_time{2};                  ///< after our close frame the socket goes away
-inline constexpr std::size_t control_frames_per_second = 20;          ///< above: close 4029
+inline constexpr std::chrono::seconds close_time{2};          ///< after our close frame the socket goes away
+inline constexpr std::size_t control_frames_per_second = 20;  ///< above: close 4029
 static_assert(token_bytes < client_message_bytes && cursor_bytes < client_message_bytes);
 static_assert(heartbeat * 2 < silence);
 static_assert(client_message_bytes <= server_message_bytes);
@@ -81,7 +82,7 @@ static_assert(client_message_bytes <= server_message_bytes);
 
 /// The first message. `token`: a JWT in compact form.
 struct Hello {
-  std::int64_t protocol = 0;  ///< protocol_version; another: close 4010
+  std::int64_t protocol = 0;  ///< protocol_version; another: close 4010, whatever else the message holds
   std::string token;
 };
 
@@ -191,7 +192,8 @@ struct Unsubscribed {
   UnsubscribedReason reason = UnsubscribedReason::requested;
 };
 
-/// Errors of one message or subscription; the connection stays.
+/// Errors of one message or subscription; the connection stays. duplicate_subscription is about the second subscription of
+/// that id: the first one goes on.
 enum class ErrorCode : std::uint8_t {
   bad_request,
   invalid_value,
@@ -205,9 +207,9 @@ enum class ErrorCode : std::uint8_t {
 };
 
 struct Error {
-  std::optional<std::string> id;  ///< the subscription it is about; that subscription does not exist (any more)
+  std::optional<std::string> id;  ///< the subscription that was not opened, or has ended by this
   ErrorCode code = ErrorCode::bad_request;
-  std::string message;            ///< names the thing and what would be right; constant where more would disclose
+  std::string message;  ///< names the thing and what would be right; constant where more would disclose
   std::optional<std::chrono::milliseconds> retry_after;  ///< present: subscribe again after so long
 };
 
@@ -256,7 +258,8 @@ inline constexpr std::uint16_t rate_limited = 4029;
 }  // namespace close_code
 
 inline constexpr std::array<CloseCode, 17> close_codes{{
-    {1001, "going_away", Retry::at_once, "nothing was heard from the client for the time of silence, or the page went away"},
+    {1001, "going_away", Retry::at_once,
+     "nothing was heard from the client for the time of silence, or the page went away"},
     {1002, "protocol_error", Retry::never, "a frame that RFC 6455 does not allow"},
     {1003, "unsupported_data", Retry::never, "a binary message; this protocol is text"},
     {1007, "invalid_payload", Retry::never, "text that is not UTF-8"},

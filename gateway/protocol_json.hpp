@@ -79,7 +79,6 @@ using ServerMessage = std::variant<Welcome, Notice, Subscribed, Snapshot, Ready,
 
 /// Absent: not a document of this protocol (a member missing or of another type).
 [[nodiscard]] std::optional<ServerMessage> parse_server_document(std::string_view document);
-void append_document(std::string& out, const ServerMessage& message);
 
 /// What a message of several documents holds, one view each; empty lines are skipped.
 [[nodiscard]] std::vector<std::string_view> split_documents(std::string_view message);

@@ -31,6 +31,9 @@ constexpr bool may_travel(std::uint16_t code) {
   return code >= 3000 && code <= 4999;
 }
 
+// Gives the memory back: assigning an empty string would keep it.
+void release(std::string& text) { std::string().swap(text); }
+
 // XORs the payload with the mask, beginning at byte `offset` of the frame's payload.
 void unmask(std::span<char> bytes, const std::array<std::uint8_t, 4>& mask, std::uint64_t offset) {
   std::array<std::uint8_t, 8> turned{};
@@ -75,8 +78,8 @@ void append_control(std::string& out, WsOpcode opcode, std::string_view payload)
 }  // namespace
 
 std::optional<WsEvent> WsReader::next(std::span<char>& input) {
-  if (std::exchange(delivered_message_, false)) message_ = {};
-  if (std::exchange(delivered_control_, false)) control_ = {};
+  if (std::exchange(delivered_message_, false)) release(message_);
+  if (std::exchange(delivered_control_, false)) release(control_);
   while (!ended_) {
     std::optional<WsEvent> event = in_payload_ ? read_payload(input) : read_header(input);
     if (event) return event;
@@ -89,8 +92,8 @@ std::optional<WsEvent> WsReader::next(std::span<char>& input) {
 
 WsEvent WsReader::fail(std::uint16_t code, std::string_view why) {
   ended_ = true;
-  message_ = {};
-  control_ = {};
+  release(message_);
+  release(control_);
   return {WsEvent::Kind::failure, why, code};
 }
 
