@@ -1,0 +1,105 @@
+// Everything of the demo, in order: page server, gateway with its private PostgreSQL, pgbench's tables, the model. Prints the
+// address of the page; Ctrl-C stops all of it.
+
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { prepare } from './prepare.mjs';
+import { end, parseArguments, run } from './programs.mjs';
+import { startServer } from './server.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { options, rest } = parseArguments(process.argv.slice(2));
+const [viewgate, folder] = rest;
+if (viewgate === undefined || folder === undefined) {
+  process.stderr.write('demo/run.sh VIEWGATE DIR [--scale 10] [--port 8090]\n');
+  process.exit(2);
+}
+const directory = resolve(folder);
+const readyFile = join(directory, 'ready');
+const started = Date.now();
+
+let gateway;
+let server;
+let address;
+let isStopping = false;
+
+/** One line per step; a step that moves on rewrites its line on a terminal and is silent elsewhere. */
+function say(text, again = false) {
+  const time = `${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  `;
+  if (!again) process.stderr.write(`${time}${text}\n`);
+  else if (process.stderr.isTTY) process.stderr.write(`\x1b[1A\x1b[2K${time}${text}\n`);
+}
+
+async function stop(status) {
+  if (isStopping) return;
+  isStopping = true;
+  await server?.stop();
+  if (gateway !== undefined) await end(gateway);
+  process.exit(status);
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => void stop(0));
+
+async function startPages() {
+  const wanted = Number(options.port ?? 8090);
+  const start = (port) =>
+    startServer({
+      gateway: () => address,
+      viewgate,
+      database: embeddedDatabase,
+      keyFlags: ['--embedded', directory],
+      port,
+    });
+  try {
+    return await start(wanted);
+  } catch (error) {
+    if (error.code !== 'EADDRINUSE' || options.port !== undefined) throw error;
+    return start(0);
+  }
+}
+
+/** What `viewgate serve --embedded` runs: no TCP, and one socket, whose folder PostgreSQL writes beside its process id. */
+function embeddedDatabase() {
+  const socket = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')[4];
+  return `host='${socket}' port=5432 user=postgres dbname=viewgate`;
+}
+
+async function startGateway(origin) {
+  rmSync(readyFile, { force: true });
+  const flags = ['--embedded', directory, '--listen', '127.0.0.1:0', '--ready-file', readyFile, '--origins', origin];
+  // The history that returning clients need is kept, not all there ever was: the demo must not fill a disk.
+  flags.push('--prune-keep', '20000', '--time-drain', '1s');
+  gateway = spawn(viewgate, ['serve', ...flags], { stdio: ['ignore', 'inherit', 'inherit'] });
+  gateway.once('error', (error) => {
+    process.stderr.write(`${viewgate}: ${error.message}\n`);
+    void stop(1);
+  });
+  gateway.once('exit', (code, signal) => {
+    if (isStopping) return;
+    process.stderr.write(`the gateway ended with ${code ?? signal}\n`);
+    void stop(1);
+  });
+  while (!isStopping && !(existsSync(readyFile) && readFileSync(readyFile, 'utf8').includes(':'))) {
+    await new Promise((next) => setTimeout(next, 50));
+  }
+  return readFileSync(readyFile, 'utf8').trim();
+}
+
+try {
+  mkdirSync(directory, { recursive: true });
+  server = await startPages();
+  say('a private PostgreSQL and the gateway');
+  const listens = await startGateway(new URL(server.url).origin);
+  await prepare(embeddedDatabase(), Number(options.scale ?? 10), say);
+  say('the model');
+  await run(viewgate, ['model', 'apply', join(here, 'model.sql'), '--embedded', directory]);
+  address = `ws://${listens}/v1/socket`;
+  await server.pgbench.setRate(10);
+  say('ready; Ctrl-C stops everything');
+  process.stdout.write(`\nlive at ${server.url}\n`);
+} catch (error) {
+  if (!isStopping) process.stderr.write(`${error.message}\n`);
+  await stop(1);
+}

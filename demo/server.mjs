@@ -1,0 +1,143 @@
+// Serves the demo page on the loopback: its files and the SDK's, development tokens, and the rate of pgbench.
+//
+//   node demo/server.mjs --gateway ws://127.0.0.1:8080/v1/socket --viewgate PROGRAM --database CONNECTION
+//                        (--embedded DIR | --key-file FILE) [--port 8090]
+
+import { createServer } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Pgbench } from './pgbench.mjs';
+import { parseArguments, run } from './programs.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const modules = /^\/(client|demo)\/([a-z_]+\.js(?:\.map)?)$/;
+const folders = { client: join(here, '../client/dist'), demo: join(here, 'dist') };
+const types = { html: 'text/html', css: 'text/css', js: 'text/javascript', map: 'application/json', svg: 'image/svg+xml' };
+const pages = { '/': 'index.html', '/style.css': 'style.css', '/icon.svg': 'icon.svg' };
+
+class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * `gateway` and `database` are functions: the address of the gateway's socket once there is one, and the connection string.
+ * Resolves with the server's address and a function that ends it and its children.
+ */
+export async function startServer({ gateway, viewgate, database, keyFlags, port = 0, host = '127.0.0.1' }) {
+  const pgbench = new Pgbench(database);
+  const server = createServer((request, response) => {
+    handle(request, { gateway, viewgate, keyFlags, pgbench }).then(
+      ({ type = 'application/json', body }) => {
+        response.writeHead(200, { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' });
+        response.end(body);
+      },
+      (error) => {
+        response.writeHead(error.status ?? 500, { 'content-type': 'text/plain; charset=utf-8' });
+        response.end(`${error.message}\n`);
+      },
+    );
+  });
+  await new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const url = `http://${host}:${server.address().port}/`;
+  const stop = async () => {
+    server.close();
+    server.closeAllConnections?.();
+    await pgbench.setRate(0);
+  };
+  return { url, stop, pgbench };
+}
+
+async function handle(request, context) {
+  const url = new URL(request.url, 'http://demo');
+  // A page of another site that a browser was led to must not reach this one under its own name.
+  if (!/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(request.headers.host ?? '')) {
+    throw new Refused(421, 'this server answers to loopback names only');
+  }
+  if (request.method === 'POST' && url.pathname === '/rate') return setRate(request, context.pgbench);
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refused(405, 'GET and HEAD only');
+  switch (url.pathname) {
+    case '/config':
+      return json({ gateway: context.gateway() ?? null });
+    case '/rate':
+      return rate(context.pgbench);
+    case '/token':
+      return { type: 'text/plain', body: await token(url.searchParams.get('digit') ?? '0', context) };
+    default:
+      return file(url.pathname);
+  }
+}
+
+function json(value) {
+  return { body: JSON.stringify(value) };
+}
+
+function rate(pgbench) {
+  const value = pgbench.rate === Infinity ? 'full' : pgbench.rate;
+  return json({ rate: value, running: pgbench.isRunning, failure: pgbench.failure ?? null });
+}
+
+async function setRate(request, pgbench) {
+  // Only a page of ours can send JSON here without the browser asking first.
+  if (request.headers['content-type'] !== 'application/json') throw new Refused(415, 'JSON expected');
+  let body = '';
+  for await (const chunk of request) {
+    body += chunk;
+    if (body.length > 1_000) throw new Refused(413, 'too long');
+  }
+  let wanted;
+  try {
+    wanted = JSON.parse(body).rate;
+  } catch {
+    throw new Refused(400, 'not JSON');
+  }
+  const value = wanted === 'full' ? Infinity : wanted;
+  if (typeof value !== 'number' || !(value >= 0) || (value !== Infinity && value > 100_000)) {
+    throw new Refused(400, 'rate: a number of transactions per second from 0 to 100000, or "full"');
+  }
+  await pgbench.setRate(value);
+  return rate(pgbench);
+}
+
+/** A token for one of ten tellers; the last digit of the accounts they watch is a claim of theirs. */
+async function token(digit, { viewgate, keyFlags }) {
+  if (!/^[0-9]$/.test(digit)) throw new Refused(400, 'digit: 0 to 9');
+  const args = ['token', ...keyFlags, '--sub', `teller-${digit}`, '--claim', `digit=${digit}`, '--ttl', '10m'];
+  return (await run(viewgate, args)).trim();
+}
+
+async function file(path) {
+  const [, folder, name] = modules.exec(path) ?? [];
+  const found = folder !== undefined ? join(folders[folder], name) : pages[path] && join(here, pages[path]);
+  if (found === undefined) throw new Refused(404, 'no such page');
+  try {
+    return { type: types[found.split('.').pop()], body: await readFile(found) };
+  } catch {
+    throw new Refused(404, `${path} is not built: run client/build.sh`);
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { options } = parseArguments(process.argv.slice(2));
+  for (const name of ['gateway', 'viewgate', 'database']) {
+    if (options[name] === undefined) throw new Error(`server.mjs needs --${name}`);
+  }
+  const keyFlags = options['key-file'] ? ['--auth-key-file', options['key-file']] : ['--embedded', options.embedded ?? ''];
+  const server = await startServer({
+    gateway: () => options.gateway,
+    viewgate: options.viewgate,
+    database: () => options.database,
+    keyFlags,
+    port: Number(options.port ?? 8090),
+  });
+  process.stdout.write(`listening at ${server.url}\n`);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.once(signal, () => server.stop().then(() => process.exit(0)));
+  }
+}
