@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "ledger/planted.hpp"
+
 namespace viewgate::gateway {
 
 namespace {
@@ -28,6 +30,8 @@ void Ring::append(const GroupFrame& frame) {
   assert(!frame.text.empty() && frame.text.back() == '\n');
   assert(frame.position.sequence >= last_sequence());
   Segment& segment = segment_for(frame.text.size());
+  // Planted: what would begin the next segment is lost.
+  if (ledger::is_planted("lose_ring_doc") && segment.text.empty() && segments_.size() > 1) return;
   entries_.push_back({end_, frame.position, frame.whole});
   segment.text += frame.text;
   end_ += frame.text.size();

@@ -1,0 +1,518 @@
+// What a subscription is sent, for every road to the live stream and off it again. The engine's answers are the test's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/session_world.hpp"
+
+namespace viewgate::gateway::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A client with one live subscription "a" on `overdrawn`, its set at `sequence`.
+std::unique_ptr<Client> live(SessionWorld& world, std::int64_t sequence) {
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  if (!world.engine.joins.empty()) world.joined(sequence);
+  world.snapshot(sequence);
+  EXPECT_THAT(types(client->take()), ElementsAre("subscribed", "snapshot", "ready"));
+  return client;
+}
+
+std::string cursor_of(SessionWorld& world, const Subscribe& request, ledger::Position position) {
+  const auto bound = std::get<Bound>(bind_subscription(world.fanout.model(), principal(), request));
+  return join_cursor(bound.context_token, bound.spec->sealer.seal(position));
+}
+
+Subscribe returning(SessionWorld& world, std::int64_t sequence, const std::string& id = "a") {
+  Subscribe out = subscribe(id);
+  out.cursor = cursor_of(world, out, at(sequence));
+  return out;
+}
+
+TEST(session_stream, a_new_subscription_gets_its_snapshot_then_ready_then_what_follows) {
+  SessionWorld world;
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  EXPECT_THAT(types(client->take()), ElementsAre("subscribed"));
+  const auto spec = world.engine.joins.front();
+  world.joined(10);
+  world.deliver({world.frame(spec, 11), world.frame(spec, 13)}, 13);
+  EXPECT_THAT(client->take(), IsEmpty()) << "nothing before the snapshot";
+  world.snapshot(12);
+  const auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("snapshot", "ready", "c13"));
+  EXPECT_EQ(member(documents[1], "sequence"), "12");
+  EXPECT_EQ(member(documents[1], "position"), "p12");
+  EXPECT_EQ(member(documents[1], "head"), "13");
+  world.deliver({world.frame(spec, 15)}, 15);
+  EXPECT_THAT(types(client->take()), ElementsAre("c15"));
+}
+
+TEST(session_stream, a_snapshot_ahead_of_the_stream_skips_what_it_holds_already) {
+  SessionWorld world;
+  auto client = live(world, 10);
+  const auto spec = world.spec(subscribe("a"));
+  auto second = world.open("bob");
+  second->say_message(subscribe("b"));
+  world.run();
+  world.snapshot(12);
+  EXPECT_THAT(types(second->take()), ElementsAre("subscribed", "snapshot", "ready"));
+  world.deliver({world.frame(spec, 11)}, 11);
+  world.deliver({world.frame(spec, 12)}, 12);
+  EXPECT_THAT(types(client->take()), ElementsAre("c11", "c12"));
+  EXPECT_THAT(second->take(), IsEmpty());
+  world.deliver({world.frame(spec, 14)}, 14);
+  EXPECT_THAT(types(second->take()), ElementsAre("c14"));
+}
+
+TEST(session_stream, an_empty_view_is_ready_without_a_snapshot) {
+  SessionWorld world;
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  world.joined(0);
+  world.snapshot(0, {});
+  EXPECT_THAT(types(client->take()), ElementsAre("subscribed", "ready"));
+}
+
+TEST(session_stream, a_snapshot_goes_at_the_pace_of_its_reader_in_messages_of_bounded_size) {
+  SessionOptions options;
+  options.server_message_bytes = 1000;
+  SessionWorld world(options);
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  world.joined(1);
+  std::vector<std::string> chunks(20, "{\"type\":\"snapshot\"" + std::string(280, ' ') + "}\n");
+  chunks.push_back("{\"type\":\"snapshot\"" + std::string(3000, ' ') + "}\n");
+  client->stalled = true;
+  world.snapshot(1, chunks);
+  EXPECT_THAT(types(client->take()), ElementsAre("subscribed"));
+  client->stalled = false;
+  client->message_bytes.clear();
+  client->session->mark_due();
+  world.run();
+  EXPECT_EQ(client->take().size(), 22U);
+  std::size_t above = 0;
+  for (const auto bytes : client->message_bytes) above += bytes > 1000 ? 1U : 0U;
+  EXPECT_EQ(above, 1U) << "only the document that is larger by itself";
+  EXPECT_GE(client->message_bytes.size(), 7U);
+}
+
+TEST(session_stream, a_burst_is_one_message_and_a_slow_reader_gets_all_of_it_later) {
+  SessionWorld world;
+  auto fast = live(world, 1);
+  auto slow = live(world, 1);
+  const auto spec = world.spec(subscribe("a"));
+  slow->stalled = true;
+  fast->message_bytes.clear();
+  slow->message_bytes.clear();
+  auto delivery = std::make_shared<Delivery>();
+  for (int i = 2; i <= 50; ++i) delivery->frames.push_back(world.frame(spec, i));
+  delivery->heads.emplace_back("s", at(50));
+  world.fanout.on_delivery(delivery);
+  world.run();
+  EXPECT_EQ(fast->message_bytes.size(), 1U);
+  EXPECT_EQ(fast->take().size(), 49U);
+  for (int i = 51; i <= 60; ++i) world.deliver({world.frame(spec, i)}, i);
+  EXPECT_EQ(fast->message_bytes.size(), 11U);
+  slow->stalled = false;
+  slow->session->mark_due();
+  world.run();
+  EXPECT_EQ(slow->message_bytes.size(), 1U);
+  EXPECT_EQ(slow->take().size(), 59U);
+}
+
+TEST(session_stream, a_reader_that_falls_off_the_ring_comes_back_by_history) {
+  SessionOptions options;
+  options.ring_bytes = 1024;
+  SessionWorld world(options);
+  auto client = live(world, 1);
+  const auto spec = world.spec(subscribe("a"));
+  world.deliver({world.frame(spec, 2)}, 2);
+  EXPECT_THAT(types(client->take()), ElementsAre("c2"));
+  client->stalled = true;
+  for (int i = 3; i <= 40; ++i) world.deliver({world.frame(spec, i, true, 100)}, i);
+  client->stalled = false;
+  client->session->mark_due();
+  world.run();
+  EXPECT_THAT(client->take(), IsEmpty());
+  ASSERT_EQ(world.engine.histories.size(), 1U);
+  EXPECT_EQ(world.engine.histories.front().after, at(2));
+  world.history(10, world.line(3) + world.line(10));
+  EXPECT_THAT(types(client->take()), ElementsAre("c3", "c10"));
+  ASSERT_EQ(world.engine.histories.size(), 1U) << "not in the ring yet: asks on";
+  EXPECT_EQ(world.engine.histories.front().after, at(10));
+  world.history(38, world.line(38));
+  EXPECT_THAT(types(client->take()), ElementsAre("c38", "c39", "c40"));
+  EXPECT_THAT(world.engine.histories, IsEmpty());
+}
+
+TEST(session_stream, a_reader_that_falls_off_inside_a_commit_resumes_by_its_cursor) {
+  SessionOptions options;
+  options.ring_bytes = 1024;
+  SessionWorld world(options);
+  auto client = live(world, 1);
+  const auto spec = world.spec(subscribe("a"));
+  world.deliver({world.frame(spec, 2, false)}, 1);
+  EXPECT_THAT(types(client->take()), ElementsAre("c2"));
+  client->stalled = true;
+  for (int i = 0; i < 30; ++i) world.deliver({world.frame(spec, 2, false, 100)}, 1);
+  client->stalled = false;
+  client->session->mark_due();
+  world.run();
+  EXPECT_EQ(client->close_code, 4008);
+  EXPECT_THAT(client->take(), IsEmpty());
+}
+
+TEST(session_stream, row_42_43_and_44_lost_history_resets_this_subscription_and_a_bootstrap_follows) {
+  for (const auto reason : {ResetReason::history_pruned, ResetReason::history_diverged}) {
+    SessionOptions options;
+    options.ring_bytes = 1024;
+    SessionWorld world(options);
+    auto client = live(world, 1);
+    const auto spec = world.spec(subscribe("a"));
+    client->stalled = true;
+    for (int i = 2; i <= 40; ++i) world.deliver({world.frame(spec, i, true, 100)}, i);
+    client->stalled = false;
+    client->session->mark_due();
+    world.run();
+    world.refuse_history({reason});
+    auto documents = client->take();
+    ASSERT_THAT(types(documents), ElementsAre("reset_required", "subscribed"));
+    EXPECT_EQ(member(documents[0], "reason"), name(reason));
+    EXPECT_EQ(member(documents[1], "resumed"), "false");
+    world.snapshot(39);
+    EXPECT_THAT(types(client->take()), ElementsAre("snapshot", "ready", "c40"));
+  }
+}
+
+TEST(session_stream, a_history_that_is_not_available_ends_the_subscription_and_says_when_to_come_back) {
+  SessionWorld world;
+  auto client = world.open();
+  client->say_message(returning(world, 5));
+  world.run();
+  world.joined(9);
+  world.refuse_history({ErrorCode::unavailable, milliseconds{700}});
+  const auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("error"));
+  EXPECT_EQ(member(documents[0], "code"), "unavailable");
+  EXPECT_EQ(member(documents[0], "retry_after"), "700");
+  EXPECT_EQ(client->session->subscription_count(), 0U);
+  EXPECT_EQ(client->close_code, 0);
+}
+
+TEST(session_stream, a_cursor_that_the_ledger_confirms_resumes_at_once) {
+  SessionWorld world;
+  auto client = world.open();
+  const auto request = returning(world, 5);
+  client->say_message(request);
+  world.run();
+  EXPECT_THAT(client->take(), IsEmpty()) << "not subscribed before it is known to be resumed";
+  world.joined(9);
+  EXPECT_EQ(world.engine.histories.front().after, at(5));
+  world.history(9, world.line(7));
+  const auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("subscribed", "ready", "c7"));
+  EXPECT_EQ(member(documents[0], "resumed"), "true");
+  EXPECT_EQ(member(documents[1], "sequence"), "5");
+  EXPECT_EQ(member(documents[0], "context") + "." + member(documents[1], "position"), *request.cursor);
+  EXPECT_EQ(member(documents[1], "head"), "9");
+  world.deliver({world.frame(world.spec(request), 10)}, 10);
+  EXPECT_THAT(types(client->take()), ElementsAre("c10"));
+}
+
+TEST(session_stream, a_cursor_whose_position_is_in_the_ring_asks_nobody) {
+  SessionWorld world;
+  auto live_one = live(world, 1);
+  const auto spec = world.spec(subscribe("a"));
+  for (int i = 2; i <= 6; ++i) world.deliver({world.frame(spec, i)}, i);
+  auto client = world.open();
+  client->say_message(returning(world, 4));
+  world.run();
+  EXPECT_THAT(world.engine.histories, IsEmpty());
+  EXPECT_THAT(types(client->take()), ElementsAre("subscribed", "ready", "c5", "c6"));
+}
+
+TEST(session_stream, a_cursor_from_a_node_that_is_ahead_skips_what_comes_late_here) {
+  SessionWorld world;
+  auto client = world.open();
+  client->say_message(returning(world, 12));
+  world.run();
+  world.joined(9);
+  world.history(12, "");
+  EXPECT_THAT(types(client->take()), ElementsAre("subscribed", "ready"));
+  const auto spec = world.spec(subscribe("a"));
+  for (int i = 10; i <= 14; ++i) world.deliver({world.frame(spec, i)}, i);
+  EXPECT_THAT(types(client->take()), ElementsAre("c13", "c14"));
+}
+
+TEST(session_stream, a_refused_cursor_is_followed_by_a_bootstrap_on_the_same_subscription) {
+  SessionWorld world;
+  auto client = world.open();
+  client->say_message(returning(world, 5));
+  world.run();
+  world.joined(9);
+  world.refuse_history({ResetReason::history_pruned});
+  EXPECT_THAT(types(client->take()), ElementsAre("reset_required", "subscribed"));
+  world.snapshot(9);
+  EXPECT_THAT(types(client->take()), ElementsAre("snapshot", "ready"));
+}
+
+TEST(session_stream, a_second_subscription_of_a_group_shares_the_stream_and_inherits_it) {
+  SessionWorld world;
+  auto client = live(world, 1);
+  client->say_message(subscribe("b"));
+  world.run();
+  auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("subscribed"));
+  EXPECT_EQ(member(documents[0], "same_as"), "a");
+  const auto spec = world.spec(subscribe("a"));
+  world.deliver({world.frame(spec, 2)}, 2);
+  EXPECT_THAT(types(client->take()), ElementsAre("c2")) << "once for both";
+  client->say_message(Unsubscribe{"a"});
+  world.run();
+  EXPECT_THAT(types(client->take()), ElementsAre("unsubscribed"));
+  world.deliver({world.frame(spec, 3)}, 3);
+  EXPECT_THAT(types(client->take()), ElementsAre("c3")) << "nothing lost, nothing again";
+  client->say_message(Unsubscribe{"b"});
+  world.run();
+  client->take();
+  world.deliver({world.frame(spec, 4)}, 4);
+  EXPECT_THAT(client->take(), IsEmpty());
+}
+
+TEST(session_stream, who_inherits_a_stream_that_waits_for_a_cursor_does_not_resume_with_it) {
+  SessionWorld world;
+  auto client = world.open();
+  client->say_message(returning(world, 5, "a"));
+  client->say_message(subscribe("b"));
+  client->say_message(Unsubscribe{"a"});
+  world.run();
+  auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("subscribed", "unsubscribed"));
+  EXPECT_EQ(member(documents[0], "id"), "b");
+  EXPECT_EQ(member(documents[0], "resumed"), "false");
+  world.joined(9);
+  EXPECT_THAT(world.engine.histories, IsEmpty());
+  world.snapshot(9);
+  EXPECT_THAT(types(client->take()), ElementsAre("snapshot", "ready"));
+}
+
+TEST(session_stream, several_views_of_one_space_move_together) {
+  SessionWorld world;
+  auto client = live(world, 1);
+  const auto other = subscribe("b", "owned", R"({"owner":"x"})");
+  client->say_message(other);
+  world.run();
+  world.joined(1);
+  world.snapshot(1);
+  client->take();
+  world.deliver({world.frame(world.spec(subscribe("a")), 2)}, 3);
+  auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("c2", "at"));
+  EXPECT_EQ(member(documents[1], "sequence"), "3");
+  world.deliver({world.frame(world.spec(subscribe("a")), 4), world.frame(world.spec(other), 5)}, 5);
+  documents = client->take();
+  ASSERT_EQ(documents.size(), 3U);
+  EXPECT_EQ(member(documents[2], "sequence"), "5");
+  client->say_message(Unsubscribe{"b"});
+  world.run();
+  client->take();
+  world.deliver({world.frame(world.spec(subscribe("a")), 6)}, 6);
+  EXPECT_THAT(types(client->take()), ElementsAre("c6")) << "one view alone moves by itself";
+}
+
+TEST(session_stream, at_is_never_ahead_of_what_was_written) {
+  SessionOptions options;
+  options.server_message_bytes = 200;
+  SessionWorld world(options);
+  auto client = live(world, 1);
+  const auto other = subscribe("b", "owned", R"({"owner":"x"})");
+  client->say_message(other);
+  world.run();
+  world.joined(1);
+  world.snapshot(1);
+  client->take();
+  const auto a = world.spec(subscribe("a"));
+  const auto b = world.spec(other);
+  client->stalled = true;
+  for (int i = 2; i <= 20; i += 2) world.deliver({world.frame(a, i, true, 90), world.frame(b, i + 1, true, 90)}, i + 1);
+  client->stalled = false;
+  client->session->mark_due();
+  world.run();
+  std::int64_t seen_a = 1;
+  std::int64_t seen_b = 1;
+  std::int64_t last = 0;
+  for (const auto& document : client->take()) {
+    const auto type = member(document, "type");
+    if (type == "at") {
+      last = std::stoll(member(document, "sequence"));
+      EXPECT_LE(last, std::min(seen_a + 1, seen_b + 1)) << "the next of each was not written yet";
+    } else {
+      const auto sequence = std::stoll(type.substr(1));
+      (sequence % 2 == 0 ? seen_a : seen_b) = sequence;
+    }
+  }
+  EXPECT_EQ(last, 21);
+}
+
+TEST(session_stream, a_void_group_starts_anew_for_each_of_its_names) {
+  SessionWorld world;
+  auto client = live(world, 5);
+  client->say_message(subscribe("b"));
+  world.run();
+  client->take();
+  world.fanout.on_reset(world.spec(subscribe("a"))->id, ResetReason::history_diverged);
+  world.run();
+  const auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("reset_required", "subscribed", "reset_required", "subscribed"));
+  EXPECT_EQ(member(documents[3], "same_as"), "a");
+  ASSERT_EQ(world.engine.joins.size(), 1U) << "the engine has forgotten the group: it is joined again";
+  world.joined(3);
+  world.snapshot(3);
+  EXPECT_THAT(types(client->take()), ElementsAre("snapshot", "ready"));
+}
+
+TEST(session_stream, joined_twice_loses_nothing) {
+  SessionWorld world;
+  auto client = live(world, 5);
+  const auto spec = world.spec(subscribe("a"));
+  world.deliver({world.frame(spec, 6)}, 6);
+  client->take();
+  world.fanout.on_joined(spec->id, at(8));
+  world.run();
+  ASSERT_EQ(world.engine.histories.size(), 1U);
+  EXPECT_EQ(world.engine.histories.front().after, at(6));
+  world.history(8, world.line(8));
+  world.deliver({world.frame(spec, 9)}, 9);
+  EXPECT_THAT(types(client->take()), ElementsAre("c8", "c9"));
+}
+
+constexpr const char* claims_model = R"(
+create table accounts (id int4 primary key, owner text, balance int4);
+create view mine as select id, balance from accounts where owner = claims.sub and balance < claims.limit::int4;
+create view guarded as select id, balance from accounts where balance < 0;
+create policy everybody on mine using (true);
+create policy bosses on guarded using (claims.role = 'boss');
+)";
+
+TEST(session_stream, other_claims_rebind_each_subscription) {
+  SessionWorld world({}, claims_model);
+  auto client = world.open("ann", R"({"limit":"5","role":"boss"})");
+  client->say_message(subscribe("m", "mine"));
+  client->say_message(subscribe("g", "guarded"));
+  world.run();
+  ASSERT_THAT(types(client->take()), ElementsAre("subscribed", "subscribed"));
+  client->say_message(Refresh{world.token("ann", R"({"limit":"5","role":"boss","color":"red"})")});
+  world.run();
+  EXPECT_THAT(client->take(), IsEmpty()) << "a claim that no view uses changes nothing";
+  client->say_message(Refresh{world.token("ann", R"({"limit":"9","role":"clerk"})")});
+  world.run();
+  const auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("unsubscribed", "reset_required", "subscribed"));
+  EXPECT_EQ(member(documents[0], "reason"), "forbidden");
+  EXPECT_EQ(member(documents[0], "id"), "g");
+  EXPECT_EQ(member(documents[1], "reason"), "authorization_changed");
+  EXPECT_EQ(client->session->subscription_count(), 1U);
+}
+
+TEST(session_stream, another_model_rebinds_what_it_changes_and_leaves_the_rest_alone) {
+  SessionWorld world({}, claims_model);
+  auto client = world.open("ann", R"({"limit":"5","role":"boss"})");
+  client->say_message(subscribe("m", "mine"));
+  client->say_message(subscribe("g", "guarded"));
+  world.run();
+  client->take();
+  world.fanout.on_model(active_model(claims_model));
+  world.run();
+  EXPECT_THAT(client->take(), IsEmpty());
+  std::string changed = claims_model;
+  changed.replace(changed.find("'boss'"), 6, "'chief'");
+  world.fanout.on_model(active_model(changed));
+  world.run();
+  const auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("unsubscribed"));
+  EXPECT_EQ(member(documents[0], "id"), "g");
+}
+
+TEST(session_stream, a_group_is_left_when_nobody_used_it_for_a_while) {
+  SessionWorld world;
+  auto client = live(world, 5);
+  client->say_message(Unsubscribe{"a"});
+  world.run();
+  world.pass(seconds{1});
+  EXPECT_THAT(world.engine.leaves, IsEmpty());
+  client->say_message(returning(world, 5));
+  world.run();
+  EXPECT_THAT(world.engine.joins, IsEmpty()) << "still followed";
+  EXPECT_THAT(types(client->take()), ElementsAre("unsubscribed", "subscribed", "ready"));
+  client->say_message(Unsubscribe{"a"});
+  world.run();
+  world.pass(seconds{1});
+  world.pass(seconds{5});
+  EXPECT_EQ(world.engine.leaves.size(), 1U);
+  EXPECT_EQ(world.fanout.groups(), 0U);
+}
+
+TEST(session_stream, a_group_that_the_engine_cannot_join_is_refused_in_time) {
+  SessionWorld world;
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  client->take();
+  world.pass(seconds{1});
+  EXPECT_THAT(client->take(), IsEmpty());
+  world.pass(seconds{10});
+  const auto documents = client->take();
+  ASSERT_THAT(types(documents), ElementsAre("error"));
+  EXPECT_EQ(member(documents[0], "code"), "unavailable");
+  world.joined(4);
+  EXPECT_EQ(client->close_code, 0);
+}
+
+TEST(session_stream, a_client_that_goes_takes_nothing_with_it) {
+  SessionWorld world;
+  auto stays = live(world, 5);
+  auto goes = live(world, 5);
+  world.forget(*goes);
+  auto asks = world.open("bob");
+  asks->say_message(subscribe("x", "owned", R"({"owner":"x"})"));
+  world.run();
+  world.joined(5);
+  world.forget(*asks);
+  asks.reset();
+  goes.reset();
+  world.snapshot(5);  // the answer finds nobody
+  const auto spec = world.spec(subscribe("a"));
+  world.deliver({world.frame(spec, 6)}, 6);
+  EXPECT_THAT(types(stays->take()), ElementsAre("c6"));
+}
+
+TEST(session_stream, rings_that_hold_too_much_together_are_trimmed_and_nothing_is_lost) {
+  SessionOptions options;
+  options.ring_bytes = 64 * 1024;
+  options.rings_bytes = 16 * 1024;
+  SessionWorld world(options);
+  auto client = live(world, 1);
+  const auto spec = world.spec(subscribe("a"));
+  client->stalled = true;
+  for (int i = 2; i <= 600; ++i) world.deliver({world.frame(spec, i, true, 100)}, i);
+  const auto before = world.fanout.ring_bytes();
+  world.pass(milliseconds{1});
+  EXPECT_LT(world.fanout.ring_bytes(), before);
+  client->stalled = false;
+  client->session->mark_due();
+  world.run();
+  EXPECT_EQ(world.engine.histories.size(), 1U);
+}
+
+}  // namespace
+}  // namespace viewgate::gateway::testing
