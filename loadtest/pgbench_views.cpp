@@ -11,11 +11,12 @@ Wanted wanted_of(const Watched& watched, const std::string& id) {
 }
 
 Question question_of(const Watched& watched) {
-  const std::string select =
-      "select jsonb_build_array(aid)::text, to_jsonb(t)::text from (select aid, abalance from public.pgbench_accounts "
-      "where bid = $1::int";
-  if (watched.view == "overdrawn") return {select + " and abalance < 0) t", {watched.space}};
-  return {select + " and abalance between $2::int and $3::int and aid % 10 = $4::int) t",
+  const auto select = [](const std::string& columns, const std::string& where) {
+    return "select jsonb_build_array(aid)::text, to_jsonb(t)::text from (select " + columns +
+           " from public.pgbench_accounts where bid = $1::int and " + where + ") t";
+  };
+  if (watched.view == "overdrawn") return {select("aid, bid, abalance", "abalance < 0"), {watched.space}};
+  return {select("aid, abalance", "abalance between $2::int and $3::int and aid % 10 = $4::int"),
           {watched.space, std::to_string(watched.low), std::to_string(watched.high), std::to_string(watched.digit)}};
 }
 

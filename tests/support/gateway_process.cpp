@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -48,6 +49,15 @@ std::string token_of_claims(std::string_view claims, std::string_view header) {
   return loadtest::sign_hs256(header, claims, secret);
 }
 
+void GatewayOptions::set(const std::string& flag, const std::string& value) {
+  const auto found = std::find(flags.begin(), flags.end(), flag);
+  if (found == flags.end()) {
+    flags.insert(flags.end(), {flag, value});
+  } else {
+    *std::next(found) = value;
+  }
+}
+
 GatewayProcess::GatewayProcess(GatewayOptions options) : options_(std::move(options)) {
   log_file_ = temporary_path("gateway.log");
   ready_file_ = temporary_path("ready");
@@ -63,9 +73,14 @@ GatewayProcess::~GatewayProcess() {
 void GatewayProcess::start() {
   std::filesystem::remove(ready_file_);
   ChildOptions child;
-  child.arguments = {program("viewgate"), "serve",        "--database", options_.database, "--listen",
-                     options_.listen,     "--ready-file", ready_file_,  "--auth-key-file", key_file()};
-  child.arguments.insert(child.arguments.end(), options_.flags.begin(), options_.flags.end());
+  GatewayOptions all = options_;
+  all.set("--database", options_.database);
+  all.set("--listen", options_.listen);
+  all.set("--ready-file", ready_file_);
+  if (std::find(all.flags.begin(), all.flags.end(), "--auth-key-file") == all.flags.end())
+    all.set("--auth-key-file", key_file());
+  child.arguments = {program("viewgate"), "serve"};
+  child.arguments.insert(child.arguments.end(), all.flags.begin(), all.flags.end());
   child.environment = options_.environment;
   child.output_file = log_file_;
   process_ = std::make_unique<ChildProcess>(child);

@@ -26,8 +26,11 @@ std::string token_of_claims(std::string_view claims, std::string_view header = R
 struct GatewayOptions {
   std::string database;
   std::string listen = "127.0.0.1:0";
-  std::vector<std::string> flags;  ///< further ones
+  std::vector<std::string> flags;  ///< further ones, name and value
   std::vector<std::pair<std::string, std::string>> environment;
+
+  /// A flag may be given once: replaces the one of this name, or adds it.
+  void set(const std::string& flag, const std::string& value);
 };
 
 class GatewayProcess {

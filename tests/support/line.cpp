@@ -7,6 +7,7 @@
 namespace viewgate::testing {
 
 const char* const items_table = R"(
+create sequence items_id start 1000000000;
 create table public.items (space text, id int8 primary key, owner text, status text, n numeric, x text, a int4, b int4, j jsonb)
 )";
 
@@ -56,8 +57,13 @@ Line::Line(PostgresCluster& cluster, LineOptions options)
   gateway_ = std::make_unique<GatewayProcess>(gateway_options());
 }
 
+PostgresCluster& durable_cluster() {
+  static PostgresCluster cluster({.durability = ledger::Durability::durable});
+  return cluster;
+}
+
 Line& Line::shared() {
-  static Line line(PostgresCluster::shared());
+  static Line line(durable_cluster());
   return line;
 }
 

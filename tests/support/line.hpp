@@ -22,6 +22,9 @@ extern const char* const items_model;
 /// Deadlines at about a twentieth of their defaults.
 std::vector<std::string> quick_deadlines();
 
+/// The test program's shared cluster with fsync on: without it the gateway does not start.
+PostgresCluster& durable_cluster();
+
 struct LineOptions {
   std::string tables = items_table;
   std::string model = items_model;
@@ -35,7 +38,7 @@ class Line {
   explicit Line(PostgresCluster& cluster, LineOptions options = {});
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
-  /// In the test program's shared cluster.
+  /// In the durable cluster.
   static Line& shared();
 
   PostgresCluster& cluster() { return *cluster_; }

@@ -1,0 +1,196 @@
+// Bad input at the door: whatever keeps the program from starting is one clear line and a status of its own.
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "support/line.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+// Statuses as docs/operating.md has them.
+enum Status : int {
+  model = 65,
+  no_input = 66,
+  database_unavailable = 69,
+  port_in_use = 71,
+  not_capturable = 73,
+  schema_version = 75,
+  unsuitable_database = 76,
+  config = 78,
+  usage = 64
+};
+
+Finished serve(const std::string& database, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{program("viewgate"), "serve",       "--database",      database,
+                                     "--listen",          "127.0.0.1:0", "--auth-key-file", key_file()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run(arguments);
+}
+
+/// One line, of the program's own.
+void expect_one_line(const Finished& finished, int status, const std::string& names) {
+  EXPECT_EQ(finished.status, status) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr(names));
+  std::string said;
+  for (std::size_t at = finished.output.find("viewgate: "); at != std::string::npos;
+       at = finished.output.find("viewgate: ", at + 1))
+    said += "*";
+  EXPECT_EQ(said, "*") << finished.output;
+}
+
+class Start : public ::testing::Test {
+ protected:
+  PostgresCluster& cluster = durable_cluster();
+};
+
+TEST_F(Start, no_postgresql_is_told_with_its_place) {
+  expect_one_line(serve("host=127.0.0.1 port=" + std::to_string(free_port()) + " dbname=none"), database_unavailable,
+                  "refused");
+  expect_one_line(serve("host=/nowhere/at/all dbname=none"), database_unavailable, "/nowhere/at/all");
+}
+
+TEST_F(Start, a_database_that_does_not_exist_is_told) {
+  std::string none = cluster.create_database();
+  cluster.drop_database(none);
+  expect_one_line(serve(none), database_unavailable, "does not exist");
+}
+
+TEST_F(Start, a_port_in_use_is_told_with_the_port) {
+  Line& line = Line::shared();
+  GatewayProcess& other = line.gateway();
+  expect_one_line(run({program("viewgate"), "serve", "--database", line.database(), "--listen", other.address(),
+                       "--auth-key-file", key_file()}),
+                  port_in_use, std::to_string(other.port()));
+}
+
+TEST_F(Start, fsync_off_is_refused) {
+  expect_one_line(serve(PostgresCluster::shared().create_database()), unsuitable_database, "fsync");
+}
+
+TEST_F(Start, a_schema_of_another_version_is_refused) {
+  const std::string database = cluster.create_database();
+  PgSession(database).run("update viewgate.schema_version set version = version + 1000");
+  expect_one_line(serve(database), schema_version, "version");
+}
+
+TEST_F(Start, wrong_settings_are_all_told_at_once) {
+  const Finished finished =
+      serve("dbname=x", {"--time-hello", "soon", "--threads", "1000", "--auth-algorithm", "none"});
+  EXPECT_EQ(finished.status, config);
+  EXPECT_THAT(finished.output,
+              AllOf(HasSubstr("time-hello"), HasSubstr("threads"), HasSubstr("auth-algorithm"), HasSubstr("HS256")));
+}
+
+TEST_F(Start, an_unknown_flag_is_told) {
+  const Finished finished = serve("dbname=x", {"--lisen", "1"});
+  EXPECT_EQ(finished.status, usage);
+  EXPECT_THAT(finished.output, HasSubstr("lisen"));
+}
+
+TEST_F(Start, a_key_file_that_cannot_be_read_is_told) {
+  const Finished finished = run({program("viewgate"), "serve", "--database", cluster.create_database(), "--listen",
+                                 "127.0.0.1:0", "--auth-key-file", "/no/such/key"});
+  EXPECT_EQ(finished.status, no_input) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("/no/such/key"));
+}
+
+struct BadModel {
+  const char* text;
+  const char* place;  ///< line:column
+  const char* names;
+};
+
+TEST_F(Start, a_model_error_names_file_line_column_and_what_is_allowed) {
+  const std::string database = cluster.create_database();
+  PgSession(database).run(items_table);
+  const std::string head = "create table items (like public.items) with (space = 'space');\n";
+  const std::vector<BadModel> models{
+      {"create view v as select id from items where nowhere = 1;", "2:45", "nowhere"},
+      {"create view v as select owner from items where a = 1;", "2:", "id"},
+      {"create view v as select id from items where now() > '2024-01-01';", "2:45", "now"},
+      {"create view v as select id from items where random() < 1;", "2:45", "random"},
+      {"create view v as select id from nothing where a = 1;", "2:", "nothing"},
+      {"create view v as selct id from items;", "2:18", "selct"},
+      {"drop table items;", "2:1", "create"},
+      {"create policy p on nothing using (true);", "2:", "nothing"},
+  };
+  const std::string file = temporary_path("bad.sql");
+  for (const BadModel& bad : models) {
+    std::ofstream(file) << head << bad.text;
+    const Finished finished = run({program("viewgate"), "model", "apply", file, "--database", database});
+    EXPECT_EQ(finished.status, model) << bad.text << "\n" << finished.output;
+    EXPECT_THAT(finished.output, AllOf(HasSubstr(file + ":" + bad.place), HasSubstr(bad.names))) << bad.text;
+  }
+  std::filesystem::remove(file);
+  EXPECT_EQ(PgSession(database).value("select count(*) from viewgate.model"), "0") << "a wrong model changes nothing";
+}
+
+TEST_F(Start, a_table_that_cannot_be_captured_is_told_with_its_reason) {
+  const std::string database = cluster.create_database();
+  PgSession(database).run(
+      "create table no_key (space text, id int); create table parts (space text, id int primary key) partition by "
+      "range (id);"
+      "create view a_view as select 1 as id, 'x'::text as space; create table parent (space text, id int primary key);"
+      "create table child () inherits (parent); alter table child add primary key (id); create unlogged table gone "
+      "(space text, id int primary key);"
+      "create extension postgres_fdw; create server far foreign data wrapper postgres_fdw; create foreign table away "
+      "(space text, id int) server far;");
+  const std::vector<std::pair<std::string, std::string>> tables{{"no_key", "primary key"}, {"parts", "partition"},
+                                                                {"a_view", "view"},        {"child", "inherit"},
+                                                                {"gone", "unlogged"},      {"away", "foreign"}};
+  for (const auto& [table, reason] : tables) {
+    const Finished finished =
+        apply_model("create table t (like public." + table +
+                        ") with (space = 'space');\n"
+                        "create view v as select id from t where id > 0;\ncreate policy p on v using (true);\n",
+                    database);
+    EXPECT_THAT(finished.status, ::testing::AnyOf(model, not_capturable)) << table << "\n" << finished.output;
+    EXPECT_THAT(finished.output, AllOf(HasSubstr(table), HasSubstr(reason))) << table;
+  }
+  EXPECT_EQ(PgSession(database).value("select count(*) from viewgate.captures"), "0");
+}
+
+TEST_F(Start, a_standby_is_refused) {
+  PostgresCluster primary({.durability = ledger::Durability::durable,
+                           .settings = {"wal_level=replica", "max_wal_senders=4", "hot_standby=on"}});
+  const TemporaryDirectory directory;
+  const std::string copy = directory.path() / "standby";
+  const std::string programs = primary.server().programs().string();
+  const std::string socket = primary.server().socket_directory().string();
+  // The programs of PostgreSQL refuse root, as the cluster itself does.
+  const std::string as = getuid() == 0 ? "runuser -u postgres -- " : "";
+  const std::string port = std::to_string(free_port());
+  const std::string prepare =
+      "chmod 777 " + directory.path().string() + " && " + as + programs + "/pg_basebackup -h " + socket +
+      " -U viewgate -D " + copy + " -R -X stream -c fast && " + as + programs + "/pg_ctl -D " + copy +
+      " -w -o \"-c listen_addresses=127.0.0.1 -c fsync=on -c port=" + port +
+      " -c unix_socket_directories=" + directory.path().string() + "\" -l " + copy + "/log start";
+  const Finished made = run({"/bin/sh", "-c", prepare});
+  ASSERT_EQ(made.status, 0) << made.output;
+  expect_one_line(serve("host=" + directory.path().string() + " port=" + port + " user=viewgate dbname=viewgate"),
+                  unsuitable_database, "standby");
+  run({"/bin/sh", "-c", as + programs + "/pg_ctl -D " + copy + " -m immediate stop"});
+}
+
+TEST_F(Start, the_raw_log_is_not_reachable_over_the_network) {
+  Line& line = Line::shared();
+  for (const char* path : {"/v1/pull", "/v1/log", "/v1/raw", "/pull", "/v1/commits", "/v1/spaces/s1/pull", "/metrics",
+                           "/v1/socket?token=x"}) {
+    RawSocket socket(line.port());
+    socket.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + line.reader() +
+                "\r\n\r\n");
+    EXPECT_THAT(socket.read_until("\r\n"), HasSubstr(" 404 ")) << path;
+  }
+  WsClient client(line.port(), line.reader());
+  client.send(R"({"type":"pull","space":"s1","after":"0"})");
+  EXPECT_EQ(client.next().plain("code"), "bad_request");
+}
+
+}  // namespace
+}  // namespace viewgate::testing
