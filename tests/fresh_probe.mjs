@@ -68,7 +68,7 @@ function take(document) {
   }
 }
 
-const token = (await fetchText('/token')).trim();
+const token = (await fetchText('/token?digit=1')).trim();
 const gateway = new URL(JSON.parse(await fetchText('/config')).gateway);
 const socket = connect(Number(gateway.port), gateway.hostname);
 socket.on('error', (error) => fail(error.message));
