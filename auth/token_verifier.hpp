@@ -33,7 +33,7 @@ struct VerifierConfig {
   std::string issuer;               ///< `iss` must equal it
   std::string audience;             ///< `aud` must equal it or, as an array, hold it
   std::chrono::seconds leeway{10};  ///< for clocks that differ; at most a minute
-  std::size_t token_bytes_max = 8 * 1024;
+  std::size_t token_bytes_max = std::size_t{8} * 1024;
 };
 
 class TokenVerifier {

@@ -71,7 +71,7 @@ std::string accept_value(std::string_view key) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int digest_bytes = 0;
   EVP_Digest(salted.data(), salted.size(), digest.data(), &digest_bytes, EVP_sha1(), nullptr);
-  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> text{};
+  std::array<unsigned char, std::size_t{2} * EVP_MAX_MD_SIZE> text{};
   const int text_bytes = EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(digest_bytes));
   return {text.begin(), text.begin() + text_bytes};
 }

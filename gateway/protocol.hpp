@@ -52,24 +52,25 @@ inline constexpr std::string_view socket_path = "/v1/socket";
 
 // 3. Limits. Those that a deployment may want to change are defaults of configuration keys.
 namespace limits {
-inline constexpr std::size_t client_message_bytes = 64 * 1024;   ///< above: close 1009
-inline constexpr std::size_t client_message_fragments = 64;      ///< above: close 1008
-inline constexpr std::chrono::seconds client_message_time{10};   ///< first to last byte of a message; above: close 1008
-inline constexpr std::size_t server_message_bytes = 256 * 1024;  ///< a larger single document is a message by itself
+inline constexpr std::size_t client_message_bytes = std::size_t{64} * 1024;  ///< above: close 1009
+inline constexpr std::size_t client_message_fragments = 64;                  ///< above: close 1008
+inline constexpr std::chrono::seconds client_message_time{10};  ///< first to last byte of a message; above: close 1008
+inline constexpr std::size_t server_message_bytes =
+    std::size_t{256} * 1024;  ///< a larger single document is a message by itself
 inline constexpr std::size_t json_depth = 32;
 inline constexpr std::size_t json_members = 4096;  ///< of all objects of one message
-inline constexpr std::size_t token_bytes = 8 * 1024;
+inline constexpr std::size_t token_bytes = std::size_t{8} * 1024;
 inline constexpr std::size_t cursor_bytes = 1024;
 inline constexpr std::size_t id_bytes = 64;  ///< of a subscription id
-inline constexpr std::size_t space_bytes = 8 * 1024;
+inline constexpr std::size_t space_bytes = std::size_t{8} * 1024;
 inline constexpr std::size_t subscriptions_per_socket = 128;
-inline constexpr int strikes = 3;                              ///< the third bad_request closes with 4000
-inline constexpr std::chrono::seconds hello_time{5};           ///< from the upgrade; above: close 4001
-inline constexpr std::chrono::seconds handshake_time{5};       ///< from accept to the end of the request header
-inline constexpr std::size_t request_header_bytes = 8 * 1024;  ///< above: 431
-inline constexpr std::chrono::seconds heartbeat{20};           ///< a ping when nothing else was sent for so long
-inline constexpr std::chrono::seconds silence{50};             ///< nothing heard from the client: close 1001
-inline constexpr std::chrono::seconds no_progress{30};         ///< a stuck reader: close 4008
+inline constexpr int strikes = 3;                         ///< the third bad_request closes with 4000
+inline constexpr std::chrono::seconds hello_time{5};      ///< from the upgrade; above: close 4001
+inline constexpr std::chrono::seconds handshake_time{5};  ///< from accept to the end of the request header
+inline constexpr std::size_t request_header_bytes = std::size_t{8} * 1024;  ///< above: 431
+inline constexpr std::chrono::seconds heartbeat{20};    ///< a ping when nothing else was sent for so long
+inline constexpr std::chrono::seconds silence{50};      ///< nothing heard from the client: close 1001
+inline constexpr std::chrono::seconds no_progress{30};  ///< a stuck reader: close 4008
 inline constexpr std::chrono::seconds progress_interval{2};
 inline constexpr std::chrono::seconds close_time{2};          ///< after our close frame the socket goes away
 inline constexpr std::size_t control_frames_per_second = 20;  ///< above: close 4029
