@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 
 #include <array>
 #include <boost/asio/as_tuple.hpp>
@@ -167,7 +168,11 @@ void Connection::close() {
 bool Connection::is_open() const { return conn_ && PQstatus(conn_) == CONNECTION_OK; }
 
 bool Connection::is_idle() {
-  return is_open() && PQtransactionStatus(conn_) == PQTRANS_IDLE && PQconsumeInput(conn_) == 1 && !PQisBusy(conn_);
+  if (!is_open() || PQtransactionStatus(conn_) != PQTRANS_IDLE) return false;
+  if (PQconsumeInput(conn_) == 0 || PQisBusy(conn_)) return false;
+  // A session that was ended by the server has said so first: what still makes the socket readable is its end.
+  pollfd socket{PQsocket(conn_), POLLIN, 0};
+  return ::poll(&socket, 1, 0) == 0;
 }
 
 int Connection::server_version() const { return conn_ ? PQserverVersion(conn_) : 0; }
