@@ -55,6 +55,7 @@ function look(choice: Choice): void {
   const now: Open = { client, view, records: new Records(view), choice, commits: 0 };
   open = now;
   Object.assign(globalThis, { demo: now });
+  table.scale = choice.view === 'watch' ? Math.max(1, Math.abs(choice.low), Math.abs(choice.high)) : 8_000;
   ticker.clear();
   view.subscribe((change) => {
     if (open === now) follow(now, change);

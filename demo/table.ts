@@ -2,8 +2,6 @@
 
 import { isGone, type Row } from './records.js';
 
-const full = 8_000; // a balance as long as the gauge
-
 interface Drawn {
   readonly element: HTMLElement;
   readonly number: HTMLElement;
@@ -14,6 +12,9 @@ interface Drawn {
 
 export class Table {
   private readonly drawn = new Map<string, Drawn>();
+
+  /** A balance as long as the gauge. */
+  scale = 1;
 
   constructor(private readonly container: HTMLElement) {}
 
@@ -66,7 +67,7 @@ export class Table {
     const isFirst = drawn.mark === -1;
     drawn.mark = number;
     drawn.number.textContent = account.abalance.toLocaleString('en').replace('-', '−');
-    drawn.gauge.style.setProperty('--share', `${Math.min(100, (Math.abs(account.abalance) / full) * 100)}%`);
+    drawn.gauge.style.setProperty('--share', `${Math.min(100, (Math.abs(account.abalance) / this.scale) * 100)}%`);
     drawn.what.textContent = mark?.text ?? '';
     // An old mark on a row that only now comes into sight is told, but does not flash.
     const flashes = mark !== undefined && !(isFirst && performance.now() - mark.at > 300);
