@@ -62,7 +62,8 @@ create table viewgate.changes (
   space text collate "C",
   part bigint,                               -- counter of the first change of its transaction in this space
   counter bigint,                            -- change_counter, drawn when the record was locked by the writer
-  kind "char" not null check (kind in ('c', 'u', 'd', 'm')),  -- created, updated, deleted, moved to another space
+  kind "char" not null,                      -- c created, u updated, d deleted, m moved to another space (no CHECK: each
+                                             -- statement would parse it again, a tenth of a capture's cost)
   collection text collate "C" not null,
   key text collate "C" not null,             -- JSON array of the primary key's columns
   before text,                               -- null for created
@@ -627,34 +628,27 @@ set search_path = pg_catalog, pg_temp as $$
   where c.conrelid = relation and c.contype = 'p'
 $$;
 
--- The text of a captured table's trigger function.
---
--- It takes key and space from the record's JSON, not from columns: a column that is renamed or dropped must not make the
--- application's writes fail (the record then has no key and is passed over; check_captures notices). One-row statements, which is
--- nearly all of them, take the short way at the top; the others pair old and new rows by key:
---   same space: updated, unless the text is the same · space changed: moved there, created here · old key only: deleted ·
---   new key only: created · no space (NULL): told to nobody.
--- SECURITY DEFINER: who may write the table needs no right on the ledger.
-create function viewgate.capture_function(collection text, space_column text, key_columns text[]) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $generator$
-declare
-  -- Parts of the texts below; j is a record as jsonb.
-  has_key constant text := (select string_agg(format('$1 ? %L', k), ' and ') from unnest(key_columns) k);
-  the_key constant text := format('jsonb_build_array(%s)::text', (select string_agg(format('$1 -> %L', k), ', ' order by n)
-                                                             from unnest(key_columns) with ordinality u(k, n)));
-  side constant text := format('(select j ->> %L as name, %s as key, j::text as doc from (select to_jsonb(r) as j from %%s r offset 0) x'
-                               ' where %s)', space_column, replace(the_key, '$1', 'j'), replace(has_key, '$1', 'j'));
-  old_side constant text := format(side, 'old_rows');
-  new_side constant text := format(side, 'new_rows');
-  created constant text := 'select n.name, ''c'', n.key, null, n.doc from ' || new_side || ' n where n.name is not null';
-  deleted constant text := 'select o.name, ''d'', o.key, o.doc, null from ' || side || ' o where o.name is not null';
-  changed constant text :=
-    'select e.* from ' || old_side || ' o full join ' || new_side || ' n on n.key = o.key cross join lateral (values '
-    '(o.name, case when o.name = n.name then ''u'' when n.key is null then ''d'' else ''m'' end, o.key, o.doc,'
-    ' case when o.name = n.name then n.doc end), '
-    '(case when o.name = n.name then null else n.name end, ''c'', n.key, null, n.doc)) e(name, kind, key, before, after) '
-    'where e.name is not null and e.before is distinct from e.after';
-  write constant text := $$
+-- Pieces of a trigger function's text. `record` is an expression: the record as jsonb.
+create function viewgate.key_text(record text, key_columns text[]) returns text language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select format('jsonb_build_array(%s)::text', string_agg(format('%s -> %L', record, k), ', ' order by nth))
+  from unnest(key_columns) with ordinality u(k, nth)
+$$;
+
+create function viewgate.has_key_text(record text, key_columns text[]) returns text language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select string_agg(format('%s ? %L', record, k), ' and ') from unnest(key_columns) k
+$$;
+
+create function viewgate.records_text(rows text, space_column text, key_columns text[]) returns text language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select format('(select j ->> %L as name, %s as key, j::text as doc from (select to_jsonb(r) as j from %s r offset 0) x where %s)',
+                space_column, viewgate.key_text('j', key_columns), rows, viewgate.has_key_text('j', key_columns))
+$$;
+
+create function viewgate.write_text(events text, collection text) returns text language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select format($text$
     with events(name, kind, key, before, after) as (
       %s
     ), counted as materialized (
@@ -669,68 +663,74 @@ declare
     )
     insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
     select c.space, m.part, c.counter, c.kind::"char", %L, c.key, c.before, c.after
-    from counted c join marked m on m.space = c.space$$;
+    from counted c join marked m on m.space = c.space$text$, events, collection)
+$$;
+
+-- The text of a captured table's trigger function.
+--
+-- It takes key and space from the record's JSON, not from columns: a column that is renamed or dropped must not make the
+-- application's writes fail (the record then has no key and is passed over; check_captures notices). One-row statements, which is
+-- nearly all of them, take the short way with o and n, the record before and after; the others pair old and new rows by key:
+--   same space: updated, unless the text is the same · space changed: moved there, created here · old key only: deleted ·
+--   new key only: created · no space (NULL): told to nobody.
+-- SECURITY DEFINER: who may write the table needs no right on the ledger.
+create function viewgate.capture_function(collection text, space_column text, key_columns text[]) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $generator$
+declare
+  table_mark constant text := chr(1);
+  old_side constant text := viewgate.records_text('old_rows', space_column, key_columns);
+  new_side constant text := viewgate.records_text('new_rows', space_column, key_columns);
+  created constant text := 'select n.name, ''c'', n.key, null, n.doc from ' || new_side || ' n where n.name is not null';
+  deleted constant text := 'select o.name, ''d'', o.key, o.doc, null from ' || old_side || ' o where o.name is not null';
+  emptied constant text := 'select o.name, ''d'', o.key, o.doc, null from '
+    || viewgate.records_text('only ' || table_mark, space_column, key_columns) || ' o where o.name is not null';
+  changed constant text :=
+    'select e.* from ' || old_side || ' o full join ' || new_side || ' n on n.key = o.key cross join lateral (values '
+    '(o.name, case when o.name = n.name then ''u'' when n.key is null then ''d'' else ''m'' end, o.key, o.doc,'
+    ' case when o.name = n.name then n.doc end), '
+    '(case when o.name = n.name then null else n.name end, ''c'', n.key, null, n.doc)) e(name, kind, key, before, after) '
+    'where e.name is not null and e.before is distinct from e.after';
 begin
   return format($text$
+#variable_conflict use_column
 declare
-  olds jsonb[];
-  news jsonb[];
-  name text;
-  kind "char";
-  key text;
-  before text;
-  after text;
+  o jsonb;
+  n jsonb;
+  more boolean;
+  space text;
+  part bigint;
   counter bigint;
 begin
   if TG_OP = 'UPDATE' then
-    select array(select to_jsonb(r) from old_rows r limit 2), array(select to_jsonb(r) from new_rows r limit 2) into olds, news;
+    select (select to_jsonb(r) from old_rows r limit 1), (select to_jsonb(r) from new_rows r limit 1),
+           exists (select from new_rows r offset 1) into o, n, more;
   elsif TG_OP = 'INSERT' then
-    news := array(select to_jsonb(r) from new_rows r limit 2);
+    select (select to_jsonb(r) from new_rows r limit 1), exists (select from new_rows r offset 1) into n, more;
   elsif TG_OP = 'DELETE' then
-    olds := array(select to_jsonb(r) from old_rows r limit 2);
+    select (select to_jsonb(r) from old_rows r limit 1), exists (select from old_rows r offset 1) into o, more;
   else
     if current_setting('transaction_isolation') <> 'read committed' then
       raise exception using errcode = 'VG003',
         message = format('TRUNCATE of captured table %%s needs READ COMMITTED: this transaction''s snapshot may not show all of its rows',
                          TG_RELID::regclass);
     end if;
-    execute format(%1$L, TG_RELID::regclass);
+    execute replace(%1$L, %2$L, TG_RELID::regclass::text);
     if pg_sequence_last_value('viewgate.bell'::regclass) = 2 then perform viewgate.ring(); end if;
     return null;
   end if;
-  if cardinality(coalesce(olds, news)) = 0 then return null; end if;
+  if o is null and n is null then return null; end if;
 
-  if cardinality(olds) = 1 and cardinality(news) = 1 and olds[1] -> %2$L = news[1] -> %2$L and %3$s = %4$s and %5$s then
-    name := olds[1] ->> %2$L;
-    kind := 'u';
-    key := %3$s;
-    before := olds[1]::text;
-    after := news[1]::text;
-    if before = after then return null; end if;
-  elsif olds is null and cardinality(news) = 1 and %6$s then
-    name := news[1] ->> %2$L;
-    kind := 'c';
-    key := %4$s;
-    after := news[1]::text;
-  elsif news is null and cardinality(olds) = 1 and %5$s then
-    name := olds[1] ->> %2$L;
-    kind := 'd';
-    key := %3$s;
-    before := olds[1]::text;
-  end if;
-
-  if kind is not null then
-    if name is null then return null; end if;
-    counter := nextval('viewgate.change_counter');
-    with marked as (
-      insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
-      values (pg_current_xact_id(), viewgate.space_key(name), name, counter, 1, counter, 'capture', viewgate.writer(), now())
-      on conflict (txid, space) do update
-        set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
-      returning w.space, w.part
-    )
+  if (not more and case when TG_OP = 'UPDATE' then o <> n and o ->> %3$L = n ->> %3$L and %4$s
+                        else coalesce(n, o) ->> %3$L is not null end and %5$s) then
+    insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
+    select pg_current_xact_id(), viewgate.space_key(x.name), x.name, x.counter, 1, x.counter, 'capture', viewgate.writer(), now()
+    from (select coalesce(n, o) ->> %3$L as name, nextval('viewgate.change_counter') as counter) x
+    on conflict (txid, space) do update
+      set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
+    returning w.space, w.part, w.last into space, part, counter;
     insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
-    select m.space, m.part, counter, kind, %7$L, key, before, after from marked m;
+    values (space, part, counter, case when o is null then 'c' when n is null then 'd' else 'u' end::"char",
+            %6$L, %7$s, o::text, n::text);
   elsif TG_OP = 'UPDATE' then %8$s;
   elsif TG_OP = 'INSERT' then %9$s;
   else %10$s;
@@ -738,12 +738,12 @@ begin
   if pg_sequence_last_value('viewgate.bell'::regclass) = 2 then perform viewgate.ring(); end if;
   return null;
 end $text$,
-    format(write, format(deleted, 'only %s'), collection),
+    viewgate.write_text(emptied, collection), table_mark,
     space_column,
-    replace(the_key, '$1', 'olds[1]'), replace(the_key, '$1', 'news[1]'),
-    replace(has_key, '$1', 'olds[1]'), replace(has_key, '$1', 'news[1]'),
-    collection,
-    format(write, changed, collection), format(write, created, collection), format(write, format(deleted, 'old_rows'), collection));
+    (select string_agg(format('o ->> %1$L = n ->> %1$L', k), ' and ') from unnest(key_columns) k),
+    viewgate.has_key_text('coalesce(n, o)', key_columns),
+    collection, viewgate.key_text('coalesce(n, o)', key_columns),
+    viewgate.write_text(changed, collection), viewgate.write_text(created, collection), viewgate.write_text(deleted, collection));
 end $generator$;
 
 -- Makes or replaces the function; it belongs to the owner of the schema.
