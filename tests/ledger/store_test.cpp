@@ -1,0 +1,245 @@
+// Store::pull, sentence by sentence of its contract.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ledger/loop.hpp"
+#include "ledger/store.hpp"
+#include "ledger/writers.hpp"
+#include "support/postgres_cluster.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ledger::Commit;
+using ledger::errc;
+using ledger::PullPage;
+using ledger::Sequence;
+using ledger::Store;
+using ledger::StoreOptions;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ledger::pg::ConnectOptions connect_to(const std::string& conninfo) {
+  ledger::pg::ConnectOptions out;
+  out.conninfo = conninfo;
+  return out;
+}
+
+class StoreTest : public ::testing::Test {
+ protected:
+  StoreTest()
+      : conninfo_(PostgresCluster::shared().create_database()),
+        session_(conninfo_),
+        pool_(loop_.io().get_executor(), connect_to(conninfo_), 2),
+        store_(pool_, {}) {}
+
+  /// One commit of the space with so many changes.
+  void commit(int changes, const std::string& space = "s1", int bytes = 1) {
+    session_.query(
+        "select viewgate.append($1, (select jsonb_agg(jsonb_build_object('collection', 'c', 'key', "
+        "jsonb_build_array(nextval("
+        "'viewgate.change_counter')), 'put', jsonb_build_object('n', repeat('x', $3::int)))) from generate_series(1, "
+        "$2::int)))",
+        {space, std::to_string(changes), std::to_string(bytes)});
+    number_all(session_);
+  }
+
+  /// A commit without changes, which capture and append never make: by the function that may.
+  void empty_commit() {
+    session_.run(
+        "select viewgate.lock_space('s1'); select viewgate.append_commit(array[row(pg_current_xact_id(), 's1', 's1', "
+        "nextval('viewgate.change_counter'), 0, 0, 1, 'append', current_user, now())::viewgate.waiting])");
+  }
+
+  ledger::Result<PullPage> pull(std::int64_t after, std::int64_t limit, const std::string& space = "s1") {
+    return loop_.await(store_.pull(space, Sequence{after}, limit));
+  }
+
+  static std::vector<std::int64_t> sequences(const PullPage& page) {
+    std::vector<std::int64_t> out;
+    for (const Commit& one : page.commits) out.push_back(one.position.sequence.value);
+    return out;
+  }
+
+  void expect_refused(const ledger::Result<PullPage>& result, errc code, const std::string& detail) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, code);
+    EXPECT_THAT(result.error().detail, HasSubstr(detail));
+  }
+
+  const std::string conninfo_;
+  PgSession session_;
+  Loop loop_;
+  ledger::pg::Pool pool_;
+  Store store_;
+};
+
+TEST_F(StoreTest, a_page_holds_complete_commits_a_cursor_and_whether_more_waits) {
+  commit(3);
+  commit(2);
+  const PullPage page = value_of(pull(0, 4));
+  EXPECT_THAT(sequences(page), ElementsAre(1));
+  EXPECT_EQ(page.commits[0].space, "s1");
+  ASSERT_EQ(page.commits[0].changes.size(), 3U);
+  EXPECT_EQ(page.commits[0].provenance.source, "append");
+  EXPECT_THAT(page.commits[0].provenance.at, ::testing::MatchesRegex("....-..-..T..:..:..\\.......Z"));
+  EXPECT_NE(page.commits[0].position.stamp.value, 0U);
+  EXPECT_EQ(page.next_cursor, Sequence{1});
+  EXPECT_TRUE(page.has_more);
+  const PullPage rest = value_of(pull(1, 4));
+  EXPECT_THAT(sequences(rest), ElementsAre(2));
+  EXPECT_FALSE(rest.has_more);
+}
+
+TEST_F(StoreTest, ordinals_are_zero_based_and_dense) {
+  session_.run(kCreateItems);
+  session_.run(
+      "begin; update public.items set balance = 0 where space = 's1'; savepoint a;"
+      "update public.items set balance = 1 where space = 's1'; rollback to a;"
+      "update public.items set balance = 2 where space = 's1'; commit");
+  number_all(session_);
+  const PullPage page = value_of(pull(0, 1000));
+  ASSERT_EQ(page.commits.size(), 1U);
+  std::int64_t next = 0;
+  for (const ledger::Change& change : page.commits[0].changes) EXPECT_EQ(change.ordinal, next++);
+  EXPECT_EQ(next, 40);
+}
+
+TEST_F(StoreTest, limit_is_a_budget_in_changes_not_commits) {
+  for (int i = 0; i < 5; ++i) commit(2);
+  EXPECT_THAT(sequences(value_of(pull(0, 6))), ElementsAre(1, 2, 3));
+  EXPECT_THAT(sequences(value_of(pull(0, 100))), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(StoreTest, a_commit_that_exceeds_the_budget_is_returned_alone_and_whole) {
+  commit(50);
+  commit(1);
+  const PullPage page = value_of(pull(0, 1));
+  EXPECT_THAT(sequences(page), ElementsAre(1));
+  EXPECT_EQ(page.commits[0].changes.size(), 50U);
+  EXPECT_TRUE(page.has_more);
+}
+
+TEST_F(StoreTest, once_a_page_has_a_commit_another_must_fit) {
+  commit(2);
+  commit(3);
+  commit(1);
+  EXPECT_THAT(sequences(value_of(pull(0, 4))), ElementsAre(1)) << "the third would fit, but never before the second";
+  EXPECT_THAT(sequences(value_of(pull(0, 5))), ElementsAre(1, 2));
+}
+
+TEST_F(StoreTest, a_commit_without_changes_counts_as_one) {
+  empty_commit();
+  empty_commit();
+  commit(1);
+  const PullPage page = value_of(pull(0, 2));
+  EXPECT_THAT(sequences(page), ElementsAre(1, 2));
+  EXPECT_THAT(page.commits[0].changes, IsEmpty());
+  EXPECT_THAT(sequences(value_of(pull(0, 3))), ElementsAre(1, 2, 3));
+}
+
+TEST_F(StoreTest, the_cursor_of_an_empty_page_is_the_given_one) {
+  EXPECT_EQ(value_of(pull(0, 10, "nowhere")).next_cursor, Sequence{0});
+  commit(1);
+  const PullPage page = value_of(pull(1, 10));
+  EXPECT_THAT(page.commits, IsEmpty());
+  EXPECT_EQ(page.next_cursor, Sequence{1});
+  EXPECT_FALSE(page.has_more);
+}
+
+TEST_F(StoreTest, negative_and_future_cursors_are_invalid) {
+  commit(1);
+  expect_refused(pull(-1, 10), errc::invalid_cursor, "cursor -1 of space 's1'");
+  expect_refused(pull(2, 10), errc::invalid_cursor, "the watermark, which is 1");
+  expect_refused(pull(1, 10, "nowhere"), errc::invalid_cursor, "the watermark, which is 0");
+}
+
+TEST_F(StoreTest, limits_below_one_are_invalid) {
+  expect_refused(pull(0, 0), errc::invalid_limit, "limit 0");
+  expect_refused(pull(0, -5), errc::invalid_limit, "limit -5");
+}
+
+TEST_F(StoreTest, the_largest_limit_is_no_limit) {
+  commit(2);
+  EXPECT_EQ(value_of(pull(0, std::numeric_limits<std::int64_t>::max())).commits.size(), 1U);
+}
+
+TEST_F(StoreTest, below_the_horizon_history_is_unavailable_and_pruning_does_not_renumber) {
+  for (int i = 0; i < 5; ++i) commit(1);
+  session_.run("select viewgate.prune('s1', 2)");
+  expect_refused(pull(2, 10), errc::history_unavailable, "readable after cursor 3");
+  EXPECT_THAT(sequences(value_of(pull(3, 10))), ElementsAre(4, 5));
+  session_.run("select viewgate.prune_batch('s1', 100)");
+  EXPECT_THAT(sequences(value_of(pull(3, 10))), ElementsAre(4, 5));
+  EXPECT_EQ(value_of(loop_.await(store_.retained_from("s1"))), Sequence{4});
+  EXPECT_EQ(value_of(loop_.await(store_.watermark("s1"))), Sequence{5});
+
+  session_.run("select viewgate.prune('s1', 0)");
+  EXPECT_THAT(value_of(pull(5, 10)).commits, IsEmpty());
+  expect_refused(pull(4, 10), errc::history_unavailable, "readable after cursor 5");
+  commit(1);
+  EXPECT_THAT(sequences(value_of(pull(5, 10))), ElementsAre(6));
+}
+
+TEST_F(StoreTest, watermark_and_retained_from_are_pure_reads) {
+  EXPECT_EQ(value_of(loop_.await(store_.watermark("nowhere"))), Sequence{0});
+  EXPECT_EQ(value_of(loop_.await(store_.retained_from("nowhere"))), Sequence{1});
+  EXPECT_EQ(session_.value("select count(*) from viewgate.spaces"), "0");
+}
+
+TEST_F(StoreTest, a_page_ends_before_its_byte_limit_and_a_larger_commit_is_refused_by_name) {
+  StoreOptions small;
+  small.page_bytes_max = 1000;
+  Store store(pool_, small);
+  commit(1, "s1", 400);
+  commit(1, "s1", 400);
+  commit(1, "s1", 400);
+  commit(3, "s1", 400);
+  const auto page = value_of(loop_.await(store.pull("s1", Sequence{0}, 100)));
+  EXPECT_THAT(sequences(page), ElementsAre(1, 2));
+  EXPECT_TRUE(page.has_more);
+  EXPECT_THAT(sequences(value_of(loop_.await(store.pull("s1", Sequence{2}, 100)))), ElementsAre(3));
+  expect_refused(loop_.await(store.pull("s1", Sequence{3}, 100)), errc::commit_too_large, "commit 4 of space 's1'");
+  EXPECT_THAT(sequences(value_of(pull(3, 100))), ElementsAre(4)) << "and the pool works on";
+}
+
+TEST_F(StoreTest, a_large_commit_comes_in_the_order_of_its_ordinals) {
+  session_.run("create table big (id int primary key, space text); select viewgate.capture('big', 'space')");
+  session_.run("insert into big select 10000 - i, 's1' from generate_series(1, 6000) i");
+  number_all(session_);
+  const PullPage page = value_of(pull(0, 1));
+  ASSERT_EQ(page.commits.size(), 1U);
+  ASSERT_EQ(page.commits[0].changes.size(), 6000U);
+  for (std::size_t i = 0; i < 6000; ++i) {
+    ASSERT_EQ(page.commits[0].changes[i].ordinal, static_cast<std::int64_t>(i));
+    ASSERT_EQ(page.commits[0].changes[i].key, "[" + std::to_string(9999 - i) + "]");
+  }
+}
+
+TEST_F(StoreTest, paging_gives_every_commit_once_while_others_write) {
+  session_.run(kCreateItems);
+  Writers writers(conninfo_, 3, 31);
+  std::vector<std::int64_t> seen;
+  Sequence cursor;
+  bool done = false;
+  for (int round = 0; round < 5000 && !done; ++round) {
+    if (writers.committed() > 150) {
+      writers.stop();
+      number_all(session_);
+    } else {
+      session_.run("select count(*) from viewgate.look()");
+    }
+    const PullPage page = value_of(pull(cursor.value, 10));
+    for (const Commit& one : page.commits) seen.push_back(one.position.sequence.value);
+    cursor = page.next_cursor;
+    done = writers.committed() > 150 && !page.has_more && cursor == value_of(loop_.await(store_.watermark("s1")));
+  }
+  ASSERT_FALSE(seen.empty());
+  for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], static_cast<std::int64_t>(i + 1));
+  EXPECT_EQ(std::to_string(seen.size()), session_.value("select viewgate.watermark('s1')"));
+}
+
+}  // namespace
+}  // namespace viewgate::testing
