@@ -222,18 +222,25 @@ void Session::write_at(Message& message) {
     if (is_new && std::ranges::find(moved, each->spec().space) == moved.end()) moved.push_back(each->spec().space);
   }
   for (const auto space : moved) {
-    std::size_t ready = 0;
-    std::optional<ledger::Sequence> through;
-    for (const auto& each : streams_) {
-      if (!each->ready() || each->spec().space != space) continue;
-      ++ready;
-      through = through ? std::min(*through, each->through()) : each->through();
+    if (const auto through = complete_through(space)) {
+      std::string document;
+      append_document(document, At{std::string(space), through->value});
+      message.own(document + '\n');
     }
-    if (ready < 2) continue;
-    std::string document;
-    append_document(document, At{std::string(space), through->value});
-    message.own(document + '\n');
   }
+}
+
+/// Absent: fewer than two views of the space are ready, or one of them stands inside a commit.
+std::optional<ledger::Sequence> Session::complete_through(std::string_view space) const {
+  std::size_t ready = 0;
+  std::optional<ledger::Sequence> out;
+  for (const auto& each : streams_) {
+    if (!each->ready() || each->spec().space != space) continue;
+    if (!each->between_commits()) return std::nullopt;
+    ++ready;
+    out = out ? std::min(*out, each->through()) : each->through();
+  }
+  return ready < 2 ? std::nullopt : out;
 }
 
 // The end.

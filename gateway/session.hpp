@@ -130,6 +130,7 @@ class Session {
 
   void write_streams(Message& message);
   void write_at(Message& message);
+  [[nodiscard]] std::optional<ledger::Sequence> complete_through(std::string_view space) const;
 
   void check_deadlines(Now now);
   void check_expiry(Now now);

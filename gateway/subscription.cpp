@@ -95,6 +95,7 @@ void Subscription::act(Action action) {
       ticket_ = fanout_.ask_bootstrap(group_, *this);
       return;
     case Action::ask_history:
+      asked_end_ = group_.ring.end();
       ticket_ = fanout_.ask_history(group_, at_, *this);
       return;
     case Action::tell_ready:
@@ -193,6 +194,7 @@ bool Subscription::write_history(Message& message) {
     moved_ = true;
     return true;
   }
+  in_vain_ = history_->through == at_;
   at_ = history_->through;
   in_ring_ = false;
   message.keep(std::move(history_));
@@ -208,7 +210,8 @@ bool Subscription::find_place_in_ring() {
     // A commit begun cannot be taken up in its middle by another road: the client resumes at the commit before it.
     if (std::exchange(mid_commit_, false)) {
       session_.close(close_code::slow_reader, "too slow inside a large commit; resume with the stored cursor");
-    } else {
+    } else if (!in_vain_ || ring.end() != asked_end_) {
+      // Else the ring begins inside a commit that has no end yet: the history has it when the ring has its last part.
       in_ring_ = false;
       step(Event::fell_off);
     }

@@ -64,6 +64,8 @@ class Subscription {
   [[nodiscard]] bool ready() const { return ready_; }
   /// Everything up to here was written.
   [[nodiscard]] ledger::Sequence through() const;
+  /// False: what was written last may have ended inside a commit.
+  [[nodiscard]] bool between_commits() const { return !mid_commit_ && stage_ != Stage::history; }
   /// Whether something was written since the last call.
   [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
 
@@ -102,9 +104,11 @@ class Subscription {
   std::shared_ptr<const History> history_;
   std::size_t history_written_ = 0;
 
-  ledger::Position at_;      // of the last commit that was written whole
-  bool in_ring_ = false;     // offset_ says what comes next; else: the first frame above at_
-  bool mid_commit_ = false;  // offset_ stands inside a commit
+  ledger::Position at_;         // of the last commit that was written whole
+  bool in_ring_ = false;        // offset_ says what comes next; else: the first frame above at_
+  bool mid_commit_ = false;     // offset_ stands inside a commit
+  bool in_vain_ = false;        // the last history brought nothing
+  Ring::Offset asked_end_ = 0;  // where the ring ended when it was asked for
   Ring::Offset offset_ = 0;
   bool ready_ = false;
   bool moved_ = false;

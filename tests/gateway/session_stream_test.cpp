@@ -172,6 +172,26 @@ TEST(session_stream, a_reader_that_falls_off_inside_a_commit_resumes_by_its_curs
   EXPECT_THAT(client->take(), IsEmpty());
 }
 
+TEST(session_stream, a_history_that_brings_nothing_is_asked_for_again_only_when_the_ring_has_more) {
+  SessionOptions options;
+  options.ring_bytes = 1024;
+  SessionWorld world(options);
+  auto client = live(world, 1);
+  const auto spec = world.spec(subscribe("a"));
+  client->stalled = true;
+  for (int i = 0; i < 30; ++i) world.deliver({world.frame(spec, 2, false, 100)}, 1);
+  client->stalled = false;
+  client->session->mark_due();
+  world.run();
+  ASSERT_EQ(world.engine.histories.size(), 1U) << "the ring begins inside commit 2";
+  world.history(1, "");
+  EXPECT_THAT(world.engine.histories, IsEmpty()) << "commit 2 has no end yet";
+  world.deliver({world.frame(spec, 2, true)}, 2);
+  ASSERT_EQ(world.engine.histories.size(), 1U);
+  world.history(2, world.line(2));
+  EXPECT_THAT(types(client->take()), ElementsAre("c2"));
+}
+
 TEST(session_stream, row_42_43_and_44_lost_history_resets_this_subscription_and_a_bootstrap_follows) {
   for (const auto reason : {ResetReason::history_pruned, ResetReason::history_diverged}) {
     SessionOptions options;
