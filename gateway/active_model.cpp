@@ -88,4 +88,21 @@ bool still_in_force(const ActiveModel& model, const GroupSpec& spec) {
   return view && view->version == followed.version && !model.broken.contains(followed.table->collection);
 }
 
+bool is_same(const ActiveModel& one, const ActiveModel& other) {
+  const auto same_key = [](const CursorKeys::Key& a, const CursorKeys::Key& b) {
+    return a.id == b.id && a.secret == b.secret;
+  };
+  if (!std::equal(one.keys->all().begin(), one.keys->all().end(), other.keys->all().begin(), other.keys->all().end(),
+                  same_key)) {
+    return false;
+  }
+  if (one.broken != other.broken || one.hash != other.hash || !one.model != !other.model) return false;
+  // The text may be the same and its tables not: a view's version covers both.
+  const auto same_view = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second->version == b.second->version;
+  };
+  return !one.model || std::equal(one.model->views.begin(), one.model->views.end(), other.model->views.begin(),
+                                  other.model->views.end(), same_view);
+}
+
 }  // namespace viewgate::gateway

@@ -80,4 +80,7 @@ using CursorCheck = std::variant<Resume, ResetReason, CursorInvalid>;
 /// Whether subscriptions of the group may go on under `model`: the view has the same version and its table no hole.
 [[nodiscard]] bool still_in_force(const ActiveModel& model, const GroupSpec& spec);
 
+/// Whether nothing that a client could notice differs.
+[[nodiscard]] bool is_same(const ActiveModel& one, const ActiveModel& other);
+
 }  // namespace viewgate::gateway

@@ -164,7 +164,9 @@ class Reading {
     if (config_.snapshot_bytes > config_.snapshot_total_bytes) {
       problem("snapshot.total_bytes must be at least snapshot.bytes");
     }
-    if (config_.look_busy > config_.look_idle) problem("ledger.look_idle must be at least ledger.look_busy");
+    if (config_.look_busy > config_.look_quiet || config_.look_quiet > config_.look_idle) {
+      problem("ledger.look_busy, ledger.look_quiet and ledger.look_idle must not fall");
+    }
     if (!config_.database.empty() && !config_.embedded.empty()) {
       problem("database and embedded exclude each other: embedded makes a PostgreSQL of its own");
     }
@@ -323,6 +325,12 @@ std::string config_table_markdown() {
            " | " + std::string(setting.text) + " |\n";
   }
   return out;
+}
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  const auto number = parse_number(SettingKind::duration, text);
+  if (!number) return std::nullopt;
+  return std::chrono::milliseconds(*number);
 }
 
 std::optional<Endpoint> parse_endpoint(std::string_view text) {

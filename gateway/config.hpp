@@ -43,6 +43,7 @@ struct Config {
 
   std::int64_t ring_group_bytes = 0;
   std::int64_t ring_space_bytes = 0;
+  std::int64_t ring_total_bytes = 0;
   std::int64_t history_bytes = 0;
   std::int64_t history_commit_bytes = 0;
   std::chrono::milliseconds linger{};
@@ -69,9 +70,12 @@ struct Config {
 
   std::chrono::milliseconds database_time{};
   std::chrono::milliseconds look_busy{};
+  std::chrono::milliseconds look_quiet{};
   std::chrono::milliseconds look_idle{};
   std::chrono::milliseconds registry_check{};
   std::int64_t part_bytes = 0;
+  std::string notifications;
+  std::string fsync_off;
 
   std::int64_t prune_keep = 0;
   std::chrono::milliseconds prune_interval{};
@@ -127,6 +131,9 @@ struct ConfigSources {
 
 /// The table of docs/operating.md, in Markdown.
 [[nodiscard]] std::string config_table_markdown();
+
+/// "250ms", "5s", "1h".
+[[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 struct Endpoint {
   std::string address;  ///< without brackets

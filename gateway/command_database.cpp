@@ -1,0 +1,62 @@
+#include "gateway/command_database.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <exception>
+
+#include "ledger/migrate.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+namespace pg = ledger::pg;
+
+/// Asked before anything else, so that no Registry is made for a database that cannot be used.
+std::string suitable(const std::string& conninfo, ledger::PreflightOptions options) {
+  if (conninfo.empty()) {
+    throw Stop(ExitStatus::config, "--database must say which PostgreSQL, for example postgresql://user@host/name");
+  }
+  if (const auto checked = ledger::preflight(conninfo, options); !checked) stop_for(checked.error());
+  if (const auto migrated = ledger::migrate(conninfo); !migrated) stop_for(migrated.error());
+  return conninfo;
+}
+
+}  // namespace
+
+void stop_for(const ledger::Error& error) { throw Stop(exit_status_of(error.code), error.detail); }
+
+CommandDatabase::CommandDatabase(const std::string& conninfo, ledger::PreflightOptions preflight)
+    : registry_(io_, suitable(conninfo, preflight), time_max) {
+  options_.conninfo = conninfo;
+}
+
+pg::Rows CommandDatabase::exec(std::string sql, pg::Params params) {
+  std::optional<ledger::Result<pg::Rows>> out;
+  std::exception_ptr thrown;
+  const auto ask = [](std::optional<pg::Connection>& connection, pg::ConnectOptions options, std::string statement,
+                      pg::Params values) -> pg::Task<pg::Rows> {
+    if (!connection->is_open()) {
+      auto connected = co_await connection->connect(std::move(options));
+      if (!connected) co_return connected.error();
+    }
+    co_return co_await connection->exec(std::move(statement), std::move(values), time_max);
+  };
+  if (!connection_) connection_.emplace(io_.get_executor());
+  boost::asio::co_spawn(io_, ask(connection_, options_, std::move(sql), std::move(params)),
+                        [&](const std::exception_ptr& problem, ledger::Result<pg::Rows> rows) {
+                          thrown = problem;
+                          out.emplace(std::move(rows));
+                        });
+  run_until([&] { return out.has_value(); });
+  if (thrown) std::rethrow_exception(thrown);
+  if (!*out) stop_for(out->error());
+  return std::move(**out);
+}
+
+void CommandDatabase::run_until(const std::function<bool()>& done) {
+  io_.restart();
+  while (!done() && io_.run_one() > 0) {
+  }
+  if (!done()) throw Stop(ExitStatus::failed, "the database did not answer");
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,51 @@
+// The database for a subcommand or a start: one question after the other, each waited for. What fails throws Stop with
+// the exit status that goes with it. Not for a thread that serves anybody.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "gateway/errors.hpp"
+#include "ledger/pg/connection.hpp"
+#include "ledger/preflight.hpp"
+#include "ledger/registry.hpp"
+
+namespace viewgate::gateway {
+
+/// Throws what a failed step of a command ends with.
+[[noreturn]] void stop_for(const ledger::Error& error);
+
+class CommandDatabase {
+ public:
+  static constexpr std::chrono::milliseconds time_max{30'000};
+
+  /// Checks the database and brings its schema to this program's version. Throws Stop.
+  explicit CommandDatabase(const std::string& conninfo, ledger::PreflightOptions preflight = {});
+
+  ledger::pg::Rows exec(std::string sql, ledger::pg::Params params);
+
+  [[nodiscard]] ledger::Registry& registry() { return registry_; }
+
+  /// `start` asks something of the registry with the callback that it is given.
+  template <class T>
+  T wait(const std::function<void(std::function<void(ledger::Result<T>)>)>& start) {
+    std::optional<ledger::Result<T>> out;
+    start([&](ledger::Result<T> result) { out.emplace(std::move(result)); });
+    run_until([&] { return out.has_value(); });
+    if (!*out) stop_for(out->error());
+    if constexpr (!std::is_void_v<T>) return std::move(**out);
+  }
+
+ private:
+  void run_until(const std::function<bool()>& done);
+
+  boost::asio::io_context io_{1};
+  ledger::Registry registry_;
+  ledger::pg::ConnectOptions options_;
+  std::optional<ledger::pg::Connection> connection_;
+};
+
+}  // namespace viewgate::gateway

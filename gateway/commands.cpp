@@ -1,0 +1,103 @@
+#include "gateway/commands.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "gateway/version.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+void add_version_command(CLI::App& app) {
+  auto* version = app.add_subcommand("version", "print the version");
+  const auto* tables = version->add_flag("--tables")->description("and the tables of docs/operating.md");
+  version->callback([tables] {
+    std::cout << "viewgate " << program_version << "\n";
+    if (tables->count() > 0) {
+      std::cout << "\n" << config_table_markdown() << "\n" << exit_table_markdown() << "\n" << close_table_markdown();
+    }
+  });
+}
+
+bool is_wanted(const Setting& setting, const std::vector<std::string_view>& keys) {
+  return keys.empty() || std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+           return key.ends_with('.') ? setting.key.starts_with(key) : setting.key == key;
+         });
+}
+
+std::string help_of(const Setting& setting) {
+  std::string out(setting.text);
+  const bool bare = setting.kind == SettingKind::text || setting.kind == SettingKind::list;
+  if (!bare) out += "; " + allowed_text(setting);
+  if (!setting.fallback.empty()) out += " [" + std::string(setting.fallback) + "]";
+  return out;
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  // Asked for help: CLI11 prints it. Anything else is the caller's mistake, in one line.
+  if (error.get_exit_code() == 0) return app.exit(error);
+  std::cerr << "viewgate: " << error.what() << "; `viewgate --help` tells what there is\n";
+  return static_cast<int>(ExitStatus::usage);
+}
+
+}  // namespace
+
+ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string_view>& keys) {
+  app.add_option("--config", file_, "TOML file with settings")->option_text("FILE");
+  for (const auto& setting : settings()) {
+    if (!is_wanted(setting, keys)) continue;
+    const std::string key(setting.key);
+    options_[key] = app.add_option(flag_of(setting), given_[key], help_of(setting))->option_text(" ");
+  }
+}
+
+Config ConfigFlags::read() const {
+  ConfigSources sources;
+  for (const auto& [key, option] : options_) {
+    if (option->count() > 0) sources.flags.emplace(key, given_.at(key));
+  }
+  sources.environment = process_environment();
+  if (!file_.empty()) sources.file = file_;
+  auto read = read_config(sources);
+  if (auto* config = std::get_if<Config>(&read)) return std::move(*config);
+  std::string lines;
+  for (const auto& problem : std::get<std::vector<std::string>>(read)) lines += (lines.empty() ? "" : "\n") + problem;
+  throw Stop(ExitStatus::config, lines);
+}
+
+std::string read_whole_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw Stop(ExitStatus::no_input, path + " cannot be read");
+  return text.str();
+}
+
+int run_program(int argc, const char* const* argv) {
+  CLI::App app("viewgate: live views of PostgreSQL for browsers", "viewgate");
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  add_serve_command(app);
+  add_model_commands(app);
+  add_ledger_commands(app);
+  add_token_command(app);
+  add_version_command(app);
+  try {
+    app.parse(argc, argv);
+    return static_cast<int>(ExitStatus::ok);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  } catch (const Stop& stop) {
+    std::stringstream lines(stop.what());
+    for (std::string line; std::getline(lines, line);) std::cerr << "viewgate: " << line << "\n";
+    return static_cast<int>(stop.status());
+  } catch (const std::exception& error) {
+    std::cerr << "viewgate: " << error.what() << "\n";
+    return static_cast<int>(ExitStatus::failed);
+  }
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,45 @@
+// The program's command line: `viewgate serve`, `model`, `capture`, `token` and the rest. Each subcommand takes those
+// settings of the configuration table that it uses; what goes wrong ends in one clear line on stderr and an exit status
+// (errors.hpp).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/config.hpp"
+#include "gateway/errors.hpp"
+
+namespace viewgate::gateway {
+
+/// Parses, runs, and returns the exit status of the process.
+[[nodiscard]] int run_program(int argc, const char* const* argv);
+
+/// The settings that a subcommand takes as flags, and the configuration that comes of them.
+class ConfigFlags {
+ public:
+  /// `keys`: the settings, or their section ("auth."); none = all.
+  ConfigFlags(CLI::App& app, const std::vector<std::string_view>& keys);
+
+  /// Throws Stop(config) with every problem.
+  [[nodiscard]] Config read() const;
+
+ private:
+  std::map<std::string, std::string, std::less<>> given_;  // node addresses are stable: CLI11 writes into them
+  std::map<std::string, CLI::Option*, std::less<>> options_;
+  std::string file_;
+};
+
+/// Each adds its subcommands; they run from CLI11's callbacks and throw Stop.
+void add_serve_command(CLI::App& app);
+void add_model_commands(CLI::App& app);
+void add_ledger_commands(CLI::App& app);  ///< capture, uncapture, migrate, prune
+void add_token_command(CLI::App& app);
+
+/// The whole file. Throws Stop(no_input).
+[[nodiscard]] std::string read_whole_file(const std::string& path);
+
+}  // namespace viewgate::gateway

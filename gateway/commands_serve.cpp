@@ -1,0 +1,88 @@
+// `viewgate serve`: from the command line to a running server. Whatever makes the program unfit to serve is found here, before
+// the first client, and each has its own exit status.
+#include <sys/resource.h>
+
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <system_error>
+
+#include "gateway/commands.hpp"
+#include "gateway/log.hpp"
+#include "gateway/model_apply.hpp"
+#include "gateway/process_files.hpp"
+#include "gateway/protocol.hpp"
+#include "gateway/reactor.hpp"
+#include "gateway/server.hpp"
+#include "gateway/signing_key.hpp"
+#include "gateway/wiring.hpp"
+#include "ledger/embedded.hpp"
+#include "ledger/migrate.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+/// A socket is a descriptor; the soft limit of most systems is for programs that have few.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+Endpoint reserve(const Config& config) {
+  auto endpoint = *parse_endpoint(config.listen);
+  try {
+    endpoint.port = reserve_port(endpoint.address, endpoint.port);
+  } catch (const std::system_error& error) {
+    throw Stop(ExitStatus::port_in_use, error.what());
+  }
+  return endpoint;
+}
+
+std::unique_ptr<ledger::Embedded> start_embedded(const Config& config) {
+  ledger::EmbeddedOptions options;
+  options.directory = config.embedded;
+  options.on_progress = [](std::string_view step) { log::info("postgres", {{"step", step}}); };
+  auto started = ledger::Embedded::start(std::move(options));
+  if (!started) stop_for(started.error());
+  std::cout << "database " << (*started)->conninfo() << std::endl;
+  return std::move(*started);
+}
+
+void prepare_database(const Config& config, const std::string& conninfo) {
+  if (const auto fit = ledger::preflight(conninfo, preflight_options(config)); !fit) stop_for(fit.error());
+  if (const auto migrated = ledger::migrate(conninfo); !migrated) stop_for(migrated.error());
+  if (config.apply.empty()) return;
+  CommandDatabase database(conninfo, preflight_options(config));
+  const auto applied = apply_model(database, read_whole_file(config.apply), config.apply);
+  if (!applied.warnings.empty()) std::cerr << applied.warnings << "\n";
+  log::info("model_applied", {{"file", config.apply}, {"version", applied.version}, {"views", applied.views}});
+}
+
+void serve(const Config& config) {
+  log::start(log::level_of(config.log_level), log::format_of(config.log_format));
+  if (config.database.empty() && config.embedded.empty()) {
+    throw Stop(ExitStatus::config, "--database must say which PostgreSQL, or --embedded where to keep a private one");
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  const auto endpoint = reserve(config);
+  const auto embedded = config.embedded.empty() ? nullptr : start_embedded(config);
+  const auto conninfo = embedded ? embedded->conninfo() : config.database;
+  const auto key = signing_key(config);
+  prepare_database(config, conninfo);
+  Server server(config, conninfo, key, endpoint);
+  std::cout << "listening ws://" << endpoint_text(endpoint) << socket_path << std::endl;
+  server.run();
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app) {
+  auto* command = app.add_subcommand("serve", "serve live views until SIGTERM");
+  const auto flags = std::make_shared<ConfigFlags>(*command, std::vector<std::string_view>{});
+  command->callback([flags] { serve(flags->read()); });
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,65 @@
+#include "gateway/model_apply.hpp"
+
+#include "gateway/model_loader.hpp"
+#include "projection/digest.hpp"
+#include "projection/pushdown.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+AppliedModel checked(const std::string& text, const std::string& file, const projection::Catalog& catalog) {
+  const auto parsed = projection::parse_model(text, catalog);
+  if (!parsed.model) throw Stop(ExitStatus::model, problems_text(parsed.problems, file));
+  AppliedModel out;
+  out.warnings = problems_text(parsed.warnings, file);
+  out.views = parsed.model->views.size();
+  return out;
+}
+
+projection::Catalog catalog_for(CommandDatabase& database, const std::string& text) {
+  const auto state =
+      database.wait<ledger::RegistryState>([&](auto done) { database.registry().read(std::move(done)); });
+  const auto tables = database.wait<std::vector<ledger::TableShape>>(
+      [&](auto done) { database.registry().describe(named_tables(text), std::move(done)); });
+  return catalog_of(tables, state.captures);
+}
+
+void capture(CommandDatabase& database, const projection::TableName& name, const projection::CatalogTable& table) {
+  const auto plain = name.schema + "." + name.name;
+  if (name.space_column.empty()) {
+    if (table.capture != 0) return;
+    throw Stop(ExitStatus::not_capturable, "table " + plain +
+                                               " is not captured; say which column names a record's space: " +
+                                               "create table … (like " + plain + ") with (space = 'column')");
+  }
+  const auto quoted = projection::quote_identifier(name.schema) + "." + projection::quote_identifier(name.name);
+  static_cast<void>(database.wait<std::int64_t>(
+      [&](auto done) { database.registry().capture(quoted, name.space_column, std::move(done)); }));
+}
+
+}  // namespace
+
+AppliedModel apply_model(CommandDatabase& database, const std::string& text, const std::string& file) {
+  const auto catalog = catalog_for(database, text);
+  auto out = checked(text, file, catalog);
+  for (const auto& name : projection::referenced_tables(text)) {
+    const auto* table = catalog.find(name.schema, name.name);
+    if (table == nullptr) continue;
+    capture(database, name, *table);
+    out.captured.push_back(name.schema + "." + name.name);
+  }
+  const auto applied = database.wait<ledger::ModelInForce>(
+      [&](auto done) { database.registry().apply_model(text, projection::digest(text).hex(), std::move(done)); });
+  out.version = applied.version;
+  return out;
+}
+
+AppliedModel check_model(CommandDatabase& database, const std::string& text, const std::string& file) {
+  return checked(text, file, catalog_for(database, text));
+}
+
+AppliedModel check_model(const std::string& text, const std::string& file) {
+  return checked(text, file, projection::Catalog{});
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,235 @@
+#include "gateway/server.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "auth/token_verifier.hpp"
+#include "gateway/engine.hpp"
+#include "gateway/errors.hpp"
+#include "gateway/log.hpp"
+#include "gateway/model_loader.hpp"
+#include "gateway/process_files.hpp"
+#include "gateway/wiring.hpp"
+#include "ledger/registry.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+/// The engine for the reactors' threads: every call becomes a post to the engine's loop.
+class PostedEngine final : public EnginePort {
+ public:
+  PostedEngine(asio::io_context& io, Engine& engine) : io_(io), engine_(engine) {}
+
+  void join(std::size_t reactor, GroupSpecPtr group) override {
+    asio::post(io_, [this, reactor, group = std::move(group)] { engine_.join(reactor, group); });
+  }
+  void leave(std::size_t reactor, GroupId group) override {
+    asio::post(io_, [this, reactor, group] { engine_.leave(reactor, group); });
+  }
+  void history(std::size_t reactor, GroupId group, ledger::Position after,
+               std::function<void(HistoryReply)> reply) override {
+    asio::post(io_, [this, reactor, group, after, reply = std::move(reply)]() mutable {
+      engine_.history(reactor, group, after, std::move(reply));
+    });
+  }
+  void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) override {
+    asio::post(io_, [this, reactor, group, reply = std::move(reply)]() mutable {
+      engine_.bootstrap(reactor, group, std::move(reply));
+    });
+  }
+
+ private:
+  asio::io_context& io_;
+  Engine& engine_;
+};
+
+auth::TokenVerifier make_verifier(const Config& config, const auth::KeyConfig& key) {
+  auth::VerifierConfig options;
+  options.issuer = config.auth_issuer;
+  options.audience = config.auth_audience;
+  options.leeway = std::chrono::duration_cast<std::chrono::seconds>(config.auth_leeway);
+  try {
+    return auth::TokenVerifier(options, auth::KeySet({key}));
+  } catch (const std::invalid_argument& error) {
+    throw Stop(ExitStatus::config, error.what());
+  }
+}
+
+/// How often the engine looks at its clock: ten times in the shortest of its intervals.
+std::chrono::milliseconds tick_interval(const Config& config) {
+  return std::clamp(config.time_progress / 10, std::chrono::milliseconds(5), std::chrono::milliseconds(100));
+}
+
+}  // namespace
+
+class Server::Column {
+ public:
+  Column(const Config& config, const std::string& conninfo, const auth::KeyConfig& key, const Endpoint& endpoint)
+      : config_(config),
+        endpoint_(endpoint),
+        verifier_(make_verifier(config, key)),
+        registry_(io_, conninfo, config.database_time),
+        loader_(registry_, config.time_retry),
+        reader_(io_, conninfo, reader_options(config)),
+        engine_(engine_limits(config), surroundings(), reader_, [this] { reload(); }),
+        tailer_(io_, conninfo, tailer_options(config), engine_),
+        posted_engine_(io_, engine_) {
+    engine_.attach(tailer_);
+  }
+
+  void run() {
+    model_ = first_model();
+    open_reactors();
+    tailer_.start();
+    tick();
+    wait_for_signal();
+    for (auto& reactor : reactors_) reactor->set_ready(true);
+    const ProcessFiles files(config_, endpoint_);
+    log::info("listening", {{"address", endpoint_.address}, {"port", endpoint_.port}, {"reactors", reactors_.size()}});
+    io_.run();
+    log::info("stopped");
+  }
+
+ private:
+  EngineSurroundings surroundings() {
+    EngineSurroundings out;
+    out.reactors = reactor_count(config_);
+    out.post = [this](std::size_t reactor, std::function<void(ReactorPort&)> call) {
+      reactors_[reactor]->post(std::move(call));
+    };
+    out.now = [] { return std::chrono::steady_clock::now(); };
+    return out;
+  }
+
+  ActiveModelPtr first_model() {
+    std::optional<ledger::Result<ActiveModelPtr>> loaded;
+    loader_.load([&](ledger::Result<ActiveModelPtr> result) { loaded.emplace(std::move(result)); });
+    while (!loaded) io_.run_one();
+    if (!*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
+    return **loaded;
+  }
+
+  void open_reactors() {
+    for (std::size_t i = 0; i < reactor_count(config_); ++i) {
+      reactors_.push_back(
+          std::make_unique<Reactor>(reactor_options(config_, i, endpoint_), posted_engine_, verifier_, model_));
+    }
+    try {
+      for (auto& reactor : reactors_) reactor->listen();
+    } catch (const std::system_error& error) {
+      throw Stop(ExitStatus::port_in_use, error.what());
+    }
+    for (auto& reactor : reactors_) reactor->start();
+  }
+
+  void tick() {
+    tick_timer_.expires_after(tick_interval(config_));
+    tick_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (cancelled) return;
+      engine_.tick();
+      tick();
+    });
+  }
+
+  /// One read at a time; a move that comes meanwhile asks for another.
+  void reload() {
+    reload_again_ = loading_;
+    if (std::exchange(loading_, true)) return;
+    loader_.load([this](const ledger::Result<ActiveModelPtr>& loaded) {
+      loading_ = false;
+      if (!loaded) {
+        log::warn("model_not_read", {{"error", ledger::name(loaded.error().code)}, {"detail", loaded.error().detail}});
+        reload_later();
+        return;
+      }
+      if (!is_same(*model_, **loaded)) {
+        model_ = *loaded;
+        engine_.set_model(model_);
+      }
+      if (reload_again_) reload();
+    });
+  }
+
+  void reload_later() {
+    reload_timer_.expires_after(config_.time_retry);
+    reload_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled) reload();
+    });
+  }
+
+  void wait_for_signal() {
+    signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
+      if (cancelled) return;
+      if (std::exchange(draining_, true)) {
+        finish();
+        return;
+      }
+      drain();
+      wait_for_signal();
+    });
+  }
+
+  void drain() {
+    log::info("draining", {{"window_ms", config_.drain_window.count()}});
+    undrained_ = reactors_.size();
+    for (auto& reactor : reactors_) {
+      reactor->set_ready(false);
+      reactor->drain(config_.drain_window, [this] {
+        asio::post(io_, [this] {
+          if (--undrained_ == 0) finish();
+        });
+      });
+    }
+    // Clients that do not answer are left behind: the window, the time to close, and a moment for the loops themselves.
+    finish_timer_.expires_after(config_.drain_window + config_.time_close + std::chrono::seconds(1));
+    finish_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled) finish();
+    });
+  }
+
+  void finish() {
+    for (auto& reactor : reactors_) reactor->stop();
+    tailer_.stop();
+    reader_.stop();
+    registry_.stop();
+    io_.stop();
+  }
+
+  const Config config_;
+  const Endpoint endpoint_;
+  asio::io_context io_{1};
+  asio::signal_set signals_{io_, SIGINT, SIGTERM};
+  asio::steady_timer tick_timer_{io_};
+  asio::steady_timer reload_timer_{io_};
+  asio::steady_timer finish_timer_{io_};
+
+  // The column: each uses only what stands above it.
+  const auth::TokenVerifier verifier_;
+  ledger::Registry registry_;
+  ModelLoader loader_;
+  ledger::Reader reader_;
+  Engine engine_;
+  ledger::Tailer tailer_;
+  PostedEngine posted_engine_;
+  ActiveModelPtr model_;
+  std::vector<std::unique_ptr<Reactor>> reactors_;
+
+  bool loading_ = false;
+  bool reload_again_ = false;
+  bool draining_ = false;
+  std::size_t undrained_ = 0;
+};
+
+Server::Server(const Config& config, const std::string& conninfo, const auth::KeyConfig& key, const Endpoint& endpoint)
+    : column_(std::make_unique<Column>(config, conninfo, key, endpoint)) {}
+Server::~Server() = default;
+void Server::run() { column_->run(); }
+
+}  // namespace viewgate::gateway

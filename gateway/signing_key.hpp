@@ -1,0 +1,16 @@
+// The key that tokens are checked with: from the configured file, or, beside a private PostgreSQL, one made for
+// development.
+#pragma once
+
+#include <string>
+
+#include "auth/key_set.hpp"
+#include "gateway/config.hpp"
+
+namespace viewgate::gateway {
+
+/// `auth.key_file`, else (with `embedded`) DIR/signing.key, which is made where it is missing: 32 random bytes as text,
+/// readable by its owner only. Throws Stop: config (nothing configured), no_input.
+[[nodiscard]] auth::KeyConfig signing_key(const Config& config);
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,101 @@
+#include "gateway/wiring.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace viewgate::gateway {
+namespace {
+
+std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+SessionOptions session_options(const Config& config) {
+  SessionOptions out;
+  out.client_message_bytes = size_of(config.limit_message_bytes);
+  out.server_message_bytes = size_of(config.limit_frame_bytes);
+  out.subscriptions = size_of(config.limit_subscriptions);
+  out.hello_time = config.time_hello;
+  out.message_time = config.time_message;
+  out.heartbeat = config.time_heartbeat;
+  out.silence = config.time_silence;
+  out.no_progress = config.time_no_progress;
+  out.close_time = config.time_close;
+  out.ring_bytes = size_of(config.ring_group_bytes);
+  out.rings_bytes = size_of(config.ring_total_bytes);
+  out.group_linger = config.linger;
+  return out;
+}
+
+}  // namespace
+
+std::size_t reactor_count(const Config& config) {
+  if (config.threads > 0) return size_of(config.threads);
+  // The engine has a thread of its own.
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 65) - 1;
+}
+
+ReactorOptions reactor_options(const Config& config, std::size_t index, const Endpoint& endpoint) {
+  ReactorOptions out;
+  out.index = index;
+  out.address = endpoint.address;
+  out.port = endpoint.port;
+  out.session = session_options(config);
+  out.handshake.origins = config.origins;
+  out.connections = size_of(config.limit_connections);
+  out.handshake_time = config.time_handshake;
+  // A deadline may be late by one sweep: a fifth of the shortest one is exact enough, and cheap.
+  const auto shortest = std::min({config.time_hello, config.time_handshake, config.time_message, config.time_close,
+                                  config.time_no_progress, config.time_heartbeat});
+  out.sweep = std::clamp(shortest / 5, std::chrono::milliseconds(5), std::chrono::milliseconds(250));
+  return out;
+}
+
+EngineLimits engine_limits(const Config& config) {
+  EngineLimits out;
+  out.space_bytes = size_of(config.ring_space_bytes);
+  out.spaces_bytes = size_of(config.ring_total_bytes);
+  out.history_bytes = size_of(config.history_bytes);
+  out.history_commit_bytes = size_of(config.history_commit_bytes);
+  out.snapshot_concurrent = size_of(config.snapshot_concurrent);
+  out.snapshot_queue = size_of(config.snapshot_queue);
+  out.snapshot_bytes = size_of(config.snapshot_bytes);
+  out.snapshot_total_bytes = size_of(config.snapshot_total_bytes);
+  out.snapshot_chunk_bytes = size_of(config.snapshot_chunk_bytes);
+  out.snapshot_time = config.snapshot_time;
+  out.snapshot_reuse = config.snapshot_reuse;
+  out.snapshot_reuse_commits = config.snapshot_reuse_commits;
+  out.progress_interval = config.time_progress;
+  out.linger = config.linger;
+  out.retry_after = config.time_retry;
+  return out;
+}
+
+ledger::TailerOptions tailer_options(const Config& config) {
+  ledger::TailerOptions out;
+  out.times.busy_interval = config.look_busy;
+  out.times.idle_interval = config.look_quiet;
+  out.times.resting_interval = config.look_idle;
+  out.time_max = config.database_time;
+  out.part_bytes_max = size_of(config.part_bytes);
+  out.captures_interval = config.registry_check;
+  out.prune_interval = config.prune_interval;
+  out.prune_keep = config.prune_keep;
+  out.ignore_notifications = config.notifications == "ignore";
+  return out;
+}
+
+ledger::ReaderOptions reader_options(const Config& config) {
+  ledger::ReaderOptions out;
+  out.connections_max = size_of(config.snapshot_concurrent) + 2;  // so that those who return never wait for bootstraps
+  out.part_bytes_max = size_of(config.part_bytes);
+  out.time_max = config.database_time;
+  return out;
+}
+
+ledger::PreflightOptions preflight_options(const Config& config) {
+  ledger::PreflightOptions out;
+  out.fsync_off = config.fsync_off == "accept" ? ledger::FsyncOff::accept : ledger::FsyncOff::refuse;
+  out.time_max = config.database_time;
+  return out;
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,20 @@
+// From the configuration to the options of each part. One place, so that a setting is looked for in one place.
+#pragma once
+
+#include "gateway/config.hpp"
+#include "gateway/engine_options.hpp"
+#include "gateway/reactor.hpp"
+#include "ledger/log_reader.hpp"
+#include "ledger/preflight.hpp"
+#include "ledger/tailer.hpp"
+
+namespace viewgate::gateway {
+
+[[nodiscard]] std::size_t reactor_count(const Config& config);
+[[nodiscard]] ReactorOptions reactor_options(const Config& config, std::size_t index, const Endpoint& endpoint);
+[[nodiscard]] EngineLimits engine_limits(const Config& config);
+[[nodiscard]] ledger::TailerOptions tailer_options(const Config& config);
+[[nodiscard]] ledger::ReaderOptions reader_options(const Config& config);
+[[nodiscard]] ledger::PreflightOptions preflight_options(const Config& config);
+
+}  // namespace viewgate::gateway
