@@ -247,7 +247,7 @@ export class Link {
       const next = ++stream.through;
       const list = events(states[next - 1] ?? new Map(), states[next] ?? new Map(), stream.view, stream.params);
       if (list.length > 0) this.commit(stream, next, list, out);
-      else if (this.random.chance(30)) {
+      else if (next === head || this.random.chance(30)) {
         out.push(`{"type":"progress","channel":${channel},"sequence":"${next}","position":"${this.position(stream, next)}"}`);
       }
     }

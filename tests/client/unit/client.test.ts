@@ -1,0 +1,188 @@
+// Goal: the client as an application has it: views that fill, follow, survive breaks and the application's own mistakes.
+// Method: real sockets to a gateway in memory.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { connect, type Change, type Client, type ClientError, type SocketConstructor } from '../../../client/src/index.js';
+import { FakeServer, eventually } from '../support/fake_server.js';
+import { query, type Account } from '../support/model_gateway.js';
+
+let server: FakeServer;
+let url: string;
+let tokens = 0;
+const clients: Client[] = [];
+
+function open(options: { lossless?: boolean; token?: () => Promise<string> } = {}): Client {
+  const token = (): Promise<string> => Promise.resolve(`token ${++tokens}`);
+  // Quick delays: the machine's own are tested with a clock in hand.
+  const timers = {
+    set: (callback: () => void, milliseconds: number) => setTimeout(callback, milliseconds / 20),
+    clear: (handle: unknown) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+    now: () => Date.now() * 20,
+    random: () => 0.5,
+  };
+  const client = connect({ url, token, timers, WebSocket: WebSocket as unknown as SocketConstructor, ...options });
+  clients.push(client);
+  return client;
+}
+
+function texts(view: Iterable<[string, unknown]> & { text(key: string): string | undefined }): Map<string, string> {
+  return new Map([...view].map(([key]) => [key, view.text(key) ?? '']));
+}
+
+function now(space: string): ReadonlyMap<number, Account> {
+  const states = server.ledger.states(space);
+  return states[states.length - 1] ?? new Map();
+}
+
+beforeEach(async () => {
+  server = new FakeServer(7);
+  for (let i = 0; i < 20; ++i) server.ledger.write(server.random, '1');
+  url = await server.listen();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await server.close();
+});
+
+describe('a client', () => {
+  it('a_view_fills_and_follows_every_commit', async () => {
+    const client = open();
+    const view = client.subscribe<Account>('overdrawn', { space: '1' });
+    expect(view.status).toBe('connecting');
+    await view.whenReady();
+    const folded = texts(view);
+    view.subscribe((change: Change<Account>) => {
+      for (const item of [...change.left, ...change.deleted]) expect(folded.delete(item.key)).toBe(true);
+      for (const item of change.entered) folded.set(item.key, item.text);
+      for (const { before, after } of change.updated) {
+        expect(folded.get(before.key)).toBe(before.text);
+        folded.set(after.key, after.text);
+      }
+      expect(folded).toEqual(texts(view));
+    });
+    for (let i = 0; i < 60; ++i) server.ledger.write(server.random, '1');
+    await eventually('the view is at the head', () => Number(view.head) === 80 && folded.size === view.size && view.status === 'live');
+    await eventually('the fold is the query', () => equal(folded, query(now('1'), 'overdrawn', {})));
+    expect(client.status).toBe('online');
+    expect(client.principal).toBe('alice');
+  });
+
+  it('records_are_found_by_key_text_or_key_values', async () => {
+    const view = open().subscribe<Account>('above', { space: '1', params: { low: -10 } });
+    await view.whenReady();
+    const [key, record] = [...view][0] ?? ['', undefined];
+    expect(view.get([record?.id])).toEqual(record);
+    expect(view.get(` ${key} `)).toBe(view.get(key));
+    expect(view.has([999])).toBe(false);
+    expect(view.get([999])).toBeUndefined();
+    expect([...view.keys()].length).toBe(view.size);
+    expect([...view.values()].length).toBe(view.size);
+  });
+
+  it('it_comes_back_by_itself_with_its_cursor_and_a_fresh_token', async () => {
+    const client = open();
+    const view = client.subscribe('overdrawn', { space: '1' });
+    await view.whenReady();
+    for (let i = 0; i < 5; ++i) {
+      server.ledger.write(server.random, '1');
+      const before = server.connections;
+      server.cut();
+      await eventually('it has noticed', () => client.status !== 'online' || server.connections > before);
+      for (let commits = 0; commits < 10; ++commits) server.ledger.write(server.random, '1');
+      await eventually('it is back', () => view.status === 'live' && server.connections === before + 1);
+    }
+    await eventually('the view is the query', () => equal(texts(view), query(now('1'), 'overdrawn', {})));
+    const subscribes = server.received.filter((message) => message['type'] === 'subscribe');
+    expect(subscribes.length).toBe(6);
+    expect(subscribes.slice(1).every((message) => typeof message['cursor'] === 'string')).toBe(true);
+    const hellos = server.received.filter((message) => message['type'] === 'hello').map((message) => message['token']);
+    expect(new Set(hellos).size).toBe(6);
+  });
+
+  it('what_a_listener_throws_reaches_nobody_else', async () => {
+    const thrown: unknown[] = [];
+    const catcher = (error: unknown): void => void thrown.push(error);
+    process.on('uncaughtException', catcher);
+    try {
+      const view = open().subscribe('overdrawn', { space: '1' });
+      let told = 0;
+      view.subscribe(() => {
+        throw new Error('of the application');
+      });
+      view.subscribe(() => ++told);
+      await view.whenReady();
+      for (let i = 0; i < 20; ++i) server.ledger.write(server.random, '1');
+      await eventually('the view is the query', () => equal(texts(view), query(now('1'), 'overdrawn', {})));
+      await eventually('all were thrown', () => told > 1 && thrown.length === told);
+    } finally {
+      process.off('uncaughtException', catcher);
+    }
+  });
+
+  it('views_can_be_opened_and_closed_inside_a_listener', async () => {
+    const client = open();
+    const first = client.subscribe('overdrawn', { space: '1' });
+    let second: ReturnType<typeof client.subscribe> | undefined;
+    first.subscribe(() => {
+      if (second !== undefined) return;
+      second = client.subscribe('above', { space: '1', params: { low: 0 } });
+      first.close();
+    });
+    await eventually('the second is live', () => second?.status === 'live');
+    expect(first.status).toBe('closed');
+    server.ledger.write(server.random, '1');
+    await eventually('the second follows', () => equal(texts(second as never), query(now('1'), 'above', { low: 0 })));
+  });
+
+  it('equal_subscriptions_share_one_set', async () => {
+    const client = open();
+    const views = [1, 2, 3].map(() => client.subscribe('overdrawn', { space: '1' }));
+    await Promise.all(views.map((view) => view.whenReady()));
+    views[0]?.close();
+    for (let i = 0; i < 10; ++i) server.ledger.write(server.random, '1');
+    for (const view of views.slice(1)) {
+      await eventually('it is the query', () => equal(texts(view), query(now('1'), 'overdrawn', {})));
+    }
+  });
+
+  it('case_31_lossless_numbers_by_option', async () => {
+    for (const lossless of [false, true]) {
+      const view = open({ lossless }).subscribe<{ n: unknown }>('overdrawn', { space: 'empty' });
+      await view.whenReady();
+      const commit = '"sequence":"1","position":"p1_1","events":[{"kind":"entered","key":[1],"record":{"n": 9007199254740993}}]';
+      server.say(`{"type":"commit","channel":"empty/overdrawn/{}#1",${commit}}`);
+      await eventually('it has come', () => view.size === 1);
+      expect(view.get([1])?.n).toBe(lossless ? 9007199254740993n : 9007199254740992);
+      expect(view.text([1])).toBe('{"n": 9007199254740993}');
+      clients.pop()?.close();
+    }
+  });
+
+  it('a_token_provider_that_fails_is_asked_again', async () => {
+    const errors: ClientError[] = [];
+    let calls = 0;
+    const client = open({ token: () => (++calls < 3 ? Promise.reject(new Error('no network')) : Promise.resolve('token')) });
+    client.onError((error) => errors.push(error));
+    await client.subscribe('overdrawn', { space: '1' }).whenReady();
+    expect(calls).toBe(3);
+    expect(errors.map((error) => error.code)).toEqual(['token', 'token']);
+  });
+
+  it('when_ready_rejects_where_it_never_will_be', async () => {
+    const client = open();
+    const view = client.subscribe('overdrawn', { space: '1' });
+    const ready = view.whenReady();
+    client.close();
+    await expect(ready).rejects.toThrow('closed');
+    expect(client.status).toBe('closed');
+    client.retry();
+    await view.whenReady();
+    expect(view.status).toBe('live');
+  });
+});
+
+function equal(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  return a.size === b.size && [...a].every(([key, text]) => b.get(key) === text);
+}
