@@ -94,7 +94,7 @@ try {
   const listens = await startGateway(new URL(server.url).origin);
   await prepare(embeddedDatabase(), Number(options.scale ?? 10), say);
   say('the model');
-  await run(viewgate, ['model', 'apply', join(here, 'model.sql'), '--embedded', directory]);
+  await run(viewgate, ['model', 'apply', join(here, 'model.sql'), '--database', embeddedDatabase()]);
   address = `ws://${listens}/v1/socket`;
   await server.pgbench.setRate(10);
   say('ready; Ctrl-C stops everything');
