@@ -48,7 +48,7 @@ run_once() {
     sleep 1
   done
   echo "   $(($(date +%s) - from)) s from clone to $url"
-  inside /usr/bin/node /src/tests/fresh_probe.mjs "$url"   # opens the page's view with the SDK and waits for records and commits
+  inside /usr/bin/node /src/demo/probe.mjs "$url"   # opens the page's view with the SDK and waits for records and commits
   echo "   $(($(date +%s) - from)) s from clone to records and commits in a client"
   kill -TERM "$pid"   # a job in the background of a script does not hear SIGINT
   wait "$pid" || true
