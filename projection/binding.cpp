@@ -83,9 +83,14 @@ Value parameter_value(Type type, const Json& json) {
   return Fault::invalid_text;
 }
 
+const char* article(Json::Kind kind) {
+  if (kind == Json::Kind::null) return "";
+  return kind == Json::Kind::array || kind == Json::Kind::object ? "an " : "a ";
+}
+
 Error wrong_parameter(const Parameter& parameter, const Json& json, Fault fault) {
   return {errc::invalid_parameter, parameter.name,
-          "the parameter " + parameter.name + " is a " + std::string(name(json.kind)) +
+          "the parameter " + parameter.name + " is " + article(json.kind) + std::string(name(json.kind)) +
               (fault == Fault::out_of_range ? " out of the range of " : ", not ") + expected(parameter)};
 }
 

@@ -11,6 +11,77 @@ namespace {
 using Kind = Expression::Kind;
 using Op = Expression::Op;
 
+/// In canonical bytes, so that a new kind or operator changes no identity that exists.
+std::string_view spelt(Kind kind) {
+  switch (kind) {
+    case Kind::constant:
+      return "constant";
+    case Kind::column:
+      return "column";
+    case Kind::parameter:
+      return "parameter";
+    case Kind::claim:
+      return "claim";
+    case Kind::space_name:
+      return "space";
+    case Kind::logical_and:
+      return "and";
+    case Kind::logical_or:
+      return "or";
+    case Kind::logical_not:
+      return "not";
+    case Kind::comparison:
+      return "compare";
+    case Kind::quantified:
+      return "list";
+    case Kind::arithmetic:
+      return "compute";
+    case Kind::negation:
+      return "minus";
+    case Kind::cast:
+      return "cast";
+    case Kind::null_test:
+      return "null";
+    case Kind::truth_test:
+      return "is";
+  }
+  return "";
+}
+
+std::string_view spelt(Op op) {
+  switch (op) {
+    case Op::eq:
+      return "=";
+    case Op::ne:
+      return "<>";
+    case Op::lt:
+      return "<";
+    case Op::le:
+      return "<=";
+    case Op::gt:
+      return ">";
+    case Op::ge:
+      return ">=";
+    case Op::distinct:
+      return "distinct";
+    case Op::not_distinct:
+      return "not distinct";
+    case Op::add:
+      return "+";
+    case Op::subtract:
+      return "-";
+    case Op::multiply:
+      return "*";
+    case Op::divide:
+      return "/";
+    case Op::modulo:
+      return "%";
+  }
+  return "";
+}
+
+std::string_view spelt(Truth truth) { return truth == Truth::yes ? "true" : truth == Truth::no ? "false" : "unknown"; }
+
 bool is_constant(const Expression& expression) { return expression.kind == Kind::constant; }
 
 Truth constant_truth(const Expression& expression) { return evaluate_truth(expression, Record{}); }
@@ -133,7 +204,7 @@ Expression fold(Expression expression, const RecordLayout& layout) {
 
 void append_canonical(std::string& out, const Expression& expression, const RecordLayout& layout) {
   out += '(';
-  out += std::to_string(static_cast<int>(expression.kind));
+  out += spelt(expression.kind);
   out += ',';
   out += name(expression.type);
   out += ',';
@@ -153,17 +224,17 @@ void append_canonical(std::string& out, const Expression& expression, const Reco
       break;
     case Kind::comparison:
     case Kind::arithmetic:
-      out += std::to_string(static_cast<int>(expression.op));
+      out += spelt(expression.op);
       break;
     case Kind::quantified:
-      out += std::to_string(static_cast<int>(expression.op));
+      out += spelt(expression.op);
       out += expression.any ? "any" : "all";
       break;
     case Kind::null_test:
       out += expression.negated ? "not" : "";
       break;
     case Kind::truth_test:
-      out += std::to_string(static_cast<int>(expression.truth));
+      out += spelt(expression.truth);
       out += expression.negated ? "not" : "";
       break;
     case Kind::space_name:

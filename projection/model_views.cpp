@@ -124,6 +124,7 @@ void ModelBuilder::refuse_clauses(const Statement& statement, const Node& select
 
 void ModelBuilder::select_columns(const Statement& statement, const Node& select, View& view) {
   const Table& table = *view.table;
+  const std::size_t problems_before = problems_.size();
   for (const Node& target : select.list("targetList")) {
     const Node value = target.node("val");
     std::vector<std::string> names = value.strings("fields");
@@ -143,6 +144,7 @@ void ModelBuilder::select_columns(const Statement& statement, const Node& select
       view.columns.push_back(*column);
     }
   }
+  if (problems_.size() != problems_before) return;
   for (const std::size_t key : table.primary_key) {
     if (std::find(view.columns.begin(), view.columns.end(), key) != view.columns.end()) continue;
     problems_.add(statement.place(statement.node().plain("view")),

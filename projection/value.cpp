@@ -107,8 +107,7 @@ std::string canonical(const Value& value) {
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "b1" : "b0";
   if (const auto* uuid = std::get_if<Uuid>(&value)) return 'u' + print_uuid(*uuid);
   if (const auto* instant = std::get_if<Timestamp>(&value)) return 't' + std::to_string(instant->microseconds);
-  if (const auto* fault = std::get_if<Fault>(&value)) return '!' + std::to_string(static_cast<int>(*fault));
-  return "-";
+  return is_fault(value) ? "!" : "-";
 }
 
 Value parse_text(Type type, std::string_view text) {

@@ -1,0 +1,252 @@
+// Goal: a model error names its place and what would be right, and all problems of a file come at once.
+// Method: a table of texts and the exact first lines they give.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "projection/fixture.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using namespace projection;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Model, the_demo_model_is_read) {
+  const ModelPtr model = parse_or_throw(demo_model);
+  const ViewPtr watch = model->view("watch");
+  ASSERT_TRUE(watch);
+  ASSERT_EQ(watch->parameters.size(), 2U);
+  EXPECT_EQ(watch->parameters[0].name, "high");
+  EXPECT_EQ(watch->parameters[0].type, Type::int4);
+  EXPECT_EQ(watch->claims, (std::vector<std::string>{"digit", "sub"}));
+  EXPECT_EQ(watch->table->collection, "public.pgbench_accounts");
+  EXPECT_EQ(watch->table->capture, 42);
+  EXPECT_EQ(model->view("nothing"), nullptr);
+  EXPECT_EQ(referenced_tables(demo_model), (std::vector<TableName>{{"public", "pgbench_accounts", "bid"}}));
+}
+
+/// A view over a table with a column of each type, where the condition stands in line 2 from column 1 on.
+std::string with_condition(std::string_view condition) {
+  return "create table o (like public.odd) with (space = 'space'); create view v as select id, space from o where\n" +
+         std::string(condition);
+}
+
+struct Refusal {
+  const char* text;
+  const char* problem;  ///< how it begins
+};
+
+TEST(Model, a_condition_that_is_not_allowed_is_refused_at_its_place) {
+  for (const Refusal& each : std::initializer_list<Refusal>{
+           {"nothing = 1", "2:1: o has no column nothing; it has id, space, small"},
+           {"id = 1 and due is null", "2:12: the column due has the type date, which may be selected but not used"},
+           {"doc = '{}'", "2:1: the column doc has the type jsonb"},
+           {"folded = 'a'", "2:1: the column folded has the type text (nondeterministic collation)"},
+           {"label = 'é' and nothing", "2:17: o has no column nothing"},
+           {"id = 'abc'", "2:6: invalid input for type bigint: 'abc'"},
+           {"small = 70000::int2", "2:14: the value is out of range for type smallint"},
+           {"at > 'today'", "2:6: invalid input for type timestamp with time zone: 'today'; written as"},
+           {"uid = 'x'", "2:7: invalid input for type uuid: 'x'"},
+           {"label = 5", "2:7: a comparison between text and integer; cast one of them"},
+           {"flag = 1", "2:6: a comparison between boolean and integer"},
+           {"uid = label", "2:5: a comparison between uuid and text"},
+           {"id", "2:1: the condition must be boolean, not bigint"},
+           {"flag and id", "2:10: an operand of AND must be boolean, not bigint"},
+           {"not label", "2:5: the operand of NOT must be boolean, not text"},
+           {"label + 1 = 2", "2:7: arithmetic between text and integer"},
+           {"flag + flag = 2", "2:6: arithmetic on boolean; it takes numbers"},
+           {"- label = 'a'", "2:1: a sign before text; it takes a number"},
+           {"id = 1 / 0", "2:8: division by zero"},
+           {"flag::int8 = 1", "2:5: there is no cast from boolean to bigint"},
+           {"id::date is null", "2:5: a cast to date is not supported; types for that are boolean"},
+           {"amount::numeric(10,2) = 1", "2:9: a cast with a length or precision is not supported; write ::numeric"},
+           {"id::int[] = 1", "2:3: a cast to an array is for claims.x and params.x"},
+           {"params.x = params.y",
+            "2:10: a comparison between values without a type (params.x); cast one, for example params.x::text"},
+           {"params.x = claims.sub", "2:10: a comparison between values without a type (params.x)"},
+           {"params.x is null", "2:1: nothing here gives params.x a type; cast it, for example params.x::int"},
+           {"params.x + params.y = 1",
+            "2:10: an operator between values without a type; cast one, for example params.x::int"},
+           {"id = params.x or small = params.x",
+            "2:26: params.x is smallint here and bigint before; cast it to one type"},
+           {"id = any(5)", "2:10: ANY and ALL take claims.x, params.x"},
+           {"id = params.x::int8[]", "2:4: an array in a comparison; write = any(…)"},
+           {"space.id = 1", "2:1: space.id is not known; a space has only space.name"},
+           {"other.id = 1", "2:1: other.id is not known; allowed are a column, params.x, claims.x and space.name"},
+           {"a.b.c = 1", "2:1: a name of 3 parts; allowed are a column, params.x, claims.x and space.name"},
+           {"now() > at", "2:1: the function now() is not supported; allowed are columns"},
+           {"random() > 0.5", "2:1: the function random() is not supported"},
+           {"current_timestamp > at", "2:1: a function of the session or the clock is not supported"},
+           {"label like 'a%'", "2:7: LIKE is not supported; allowed are columns"},
+           {"label || 'a' = 'b'", "2:7: the operator || is not supported"},
+           {"doc -> 'a' is null", "2:5: the operator -> is not supported"},
+           {"id between symmetric 1 and 2", "2:4: BETWEEN SYMMETRIC is not supported"},
+           {"id in (select 1)", "2:4: a subquery is not supported"},
+           {"case when flag then true end", "2:1: CASE is not supported"},
+           {"coalesce(flag, true)", "2:1: COALESCE is not supported"},
+           {"label collate \"C\" = 'a'", "2:7: COLLATE is not supported"},
+           {"id = $1", "2:6: a numbered parameter is not supported"},
+           {"id operator(pg_catalog.=) 1", "2:4: an operator with a schema is not supported"},
+           {"flag = b'1'", "2:8: a bit string is not supported"},
+           {"id = = 1", "2:6: syntax error at or near \"=\""},
+           {"label = 'é' and id = 'open", "2:22: unterminated quoted string at or near \"'open\""}}) {
+    EXPECT_THAT(problems_of(with_condition(each.text)), StartsWith(each.problem)) << each.text;
+  }
+}
+
+TEST(Model, a_statement_that_is_not_allowed_is_refused_at_its_place) {
+  for (const Refusal& each : std::initializer_list<Refusal>{
+           {"drop table x",
+            "1:1: a statement that is not part of a model (DropStmt); allowed are create table, create view and create "
+            "policy"},
+           {"\n  -- a comment\n  select 1", "3:3: a statement that is not part of a model (SelectStmt)"},
+           {"create table a (like public.nothing) with (space = 'x')",
+            "1:22: the database has no table public.nothing"},
+           {"create table a (like odd) with (space = 'x')",
+            "1:22: like odd; name the schema too, for example public.odd"},
+           {"create table a (like public.odd)", "1:22: with (space = 'column') is missing"},
+           {"create table a (like public.odd) with (space = 'x')",
+            "1:22: public.odd has no column x, which the option space names"},
+           {"create table a (like public.odd) with (space = 'label')",
+            "1:22: public.odd is captured with the space space, not label"},
+           {"create table a (like public.odd) with (space = 'space', fillfactor = 10)",
+            "1:57: the option fillfactor of a captured table; allowed is space = 'column'"},
+           {"create table a (like public.odd, b int) with (space = 'space')", "1:22: (like …) stands alone"},
+           {"create table a (like public.odd including all) with (space = 'space')",
+            "1:1: like has a clause that is not supported (options)"},
+           {"create table a (like public.heap) with (space = 's')", "1:22: public.heap has no primary key"},
+           {"create table a (b int)", "1:14: a has no primary key"},
+           {"create table a (b int primary key, c int default 5)",
+            "1:42: a constraint that is not supported; allowed on a column are primary key and not null"},
+           {"create table a (b int, primary key (c))", "1:14: a has no column c, which its primary key names"},
+           {"create table a (b int primary key, b text)", "1:36: the column b stands twice in a"},
+           {"create table a (b int primary key, check (b > 0))", "1:36: not supported in create table"},
+           {"create table a (b int primary key) with (conflict_group_x = 'b, c')",
+            "1:42: a has no column 'c', which conflict_group_x names"},
+           {"create table a (b int primary key) with (space = 'b')",
+            "1:42: the option space; allowed is conflict_group_"},
+           {"create table public.a (b int primary key)", "1:14: a table of the model has no schema; write a"},
+           {"create temp table a (b int primary key)", "1:19: TEMPORARY and UNLOGGED are not supported"},
+           {"create table if not exists a (b int primary key)",
+            "1:1: create table has a clause that is not supported (if_not_exists)"},
+           {"create table claims (b int primary key)", "1:14: claims is a reserved name"},
+           {"create view v as select a from nothing", "1:32: the model has no table nothing"}}) {
+    EXPECT_THAT(problems_of(each.text), StartsWith(each.problem)) << each.text;
+  }
+}
+
+TEST(Model, a_view_or_policy_that_is_not_allowed_is_refused_at_its_place) {
+  const std::string table = "create table t (a int, b int, c text, primary key (a, b));\n";
+  for (const Refusal& each : std::initializer_list<Refusal>{
+           {"create view v as select a from t",
+            "2:13: the view v does not select b, a column of the primary key of t; a view selects the whole key"},
+           {"create view v as select a, b, x from t", "2:31: t has no column x"},
+           {"create view v as select a, b, a from t", "2:31: the column a is selected twice"},
+           {"create view v as select * from t",
+            "2:25: the select list names columns, one by one and without other names"},
+           {"create view v as select a, b as c from t", "2:28: the select list names columns"},
+           {"create view v as select a, b, a + 1 from t", "2:31: the select list names columns"},
+           {"create view v as select a, b from t order by a",
+            "2:1: ORDER BY is not supported; a view is select column"},
+           {"create view v as select a, b from t limit 5", "2:1: LIMIT is not supported"},
+           {"create view v as select distinct a, b from t", "2:1: DISTINCT is not supported"},
+           {"create view v as select a, b from t group by a, b", "2:1: GROUP BY is not supported"},
+           {"create view v as select a, b from t union select a, b from t", "2:1: not a plain select"},
+           {"create view v as select a, b from t, t as u", "2:35: a view has exactly one table"},
+           {"create view v as select a, b from t as u",
+            "2:35: ONLY and another name for a table are not supported; write t"},
+           {"create view v as select a, b from only t", "2:40: ONLY and another name"},
+           {"create or replace view v as select a, b from t",
+            "2:1: create view has a clause that is not supported (replace)"},
+           {"create view t as select a, b from t", "2:13: t is defined twice"},
+           {"create policy p on nothing using (true)", "2:20: the model has no table or view nothing"},
+           {"create policy p on t", "2:1: a policy needs using (condition)"},
+           {"create policy p on t as restrictive using (true)", "2:1: AS RESTRICTIVE is not supported"},
+           {"create policy p on t for delete using (true)", "2:1: FOR delete is not supported; a policy is for select"},
+           {"create policy p on t to joe using (true)", "2:25: TO a role is not supported; a policy decides by claims"},
+           {"create policy p on t using (true) with check (true)",
+            "2:1: create policy has a clause that is not supported (with_check)"},
+           {"create policy p on t using (a = params.x)",
+            "2:33: params.x in a policy; a parameter is the subscriber's own choice"},
+           {"create policy p on t using (1)", "2:29: the condition must be boolean, not integer"}}) {
+    EXPECT_THAT(problems_of(table + each.text), StartsWith(each.problem)) << each.text;
+  }
+  EXPECT_THAT(problems_of(table + "create view v as select a, b from t;\ncreate policy p on v using (a = 1)"),
+              StartsWith("3:29: the column a in a policy on a view, which decides about the caller alone"));
+}
+
+TEST(Model, all_problems_come_at_once_and_in_order) {
+  EXPECT_EQ(problems_of("create table a (b int primary key);\n"
+                        "create view v as select c from a where b = 'x' and d;\n"
+                        "create viw w;\n"
+                        "drop table a;"),
+            "2:25: a has no column c\n"
+            "2:44: invalid input for type integer: 'x'\n"
+            "2:52: a has no column d; it has b\n"
+            "3:8: syntax error at or near \"viw\"\n"
+            "4:1: a statement that is not part of a model (DropStmt); allowed are create table, create view and create "
+            "policy");
+}
+
+TEST(Model, one_mistake_is_told_once) {
+  EXPECT_EQ(
+      problems_of(
+          "create table a (like public.nothing) with (space = 'x');\ncreate view v as select q from a where z = 1;\n"
+          "create policy p on v using (true); create policy r on a using (y)"),
+      "1:22: the database has no table public.nothing");
+}
+
+TEST(Model, negative_literals_keep_their_sign) {
+  const GroupPtr group =
+      group_where("id int primary key, n int", "id", "n between -10 and - /* ten */ (7) and n <> -8 and id <> 0");
+  EXPECT_EQ(decide(*group, R"({"id": 1, "n": -7})"), true);
+  EXPECT_EQ(decide(*group, R"({"id": 1, "n": -10})"), true);
+  EXPECT_EQ(decide(*group, R"({"id": 1, "n": 7})"), false);
+  EXPECT_EQ(decide(*group, R"({"id": 1, "n": -8})"), false);
+}
+
+TEST(Model, depth_and_size_are_bounded_by_name) {
+  std::string deep = "flag";
+  for (int i = 0; i < expression_depth_max; ++i) deep = "not (" + deep + ")";
+  EXPECT_THAT(problems_of(with_condition(deep)), HasSubstr("an expression nested deeper than 100 levels"));
+  std::string sum = "id";
+  for (int i = 0; i < 20000; ++i) sum += "+1";
+  EXPECT_THAT(problems_of(with_condition(sum)), HasSubstr("nested too deeply; at most 100 levels are allowed"));
+  EXPECT_THAT(problems_of(with_condition("label = '" + std::string(70000, 'x') + "'")),
+              HasSubstr("at most 65536 are allowed"));
+  EXPECT_THAT(problems_of(std::string(model_bytes_max + 1, ' ')), HasSubstr("at most 1048576 are allowed"));
+  EXPECT_THAT(problems_of("create table \xFF"), HasSubstr("not UTF-8 text"));
+}
+
+TEST(Model, a_view_without_a_policy_is_warned_of) {
+  const ParsedModel parsed = parse_model("create table a (b int primary key);\ncreate view v as select b from a;", {});
+  ASSERT_TRUE(parsed.model);
+  ASSERT_EQ(parsed.warnings.size(), 1U);
+  EXPECT_EQ(parsed.warnings[0].text("model.sql"),
+            "model.sql:2:13: no policy admits anybody to the view v; write create policy … on v using (…)");
+}
+
+TEST(Model, the_version_follows_the_meaning_and_not_the_text) {
+  const std::string table = "create table t (a int primary key, b text, c date);";
+  const auto version = [&](const std::string& rest) { return parse_or_throw(table + rest)->view("v")->version; };
+  const Digest plain =
+      version("create view v as select a, b from t where a > 1 and b = 'x'; create policy p on v using (true)");
+  EXPECT_EQ(plain, version("create view v as -- the same\n select t.a, b from t where ((a>1) and b='x'); create policy "
+                           "other on v using (true)"));
+  EXPECT_NE(plain,
+            version("create view v as select b, a from t where a > 1 and b = 'x'; create policy p on v using (true)"));
+  EXPECT_NE(plain,
+            version("create view v as select a, b from t where a > 2 and b = 'x'; create policy p on v using (true)"));
+  EXPECT_NE(plain, version("create view v as select a, b from t where a > 1 and b = 'x'; create policy p on v using "
+                           "(claims.sub = 'x')"));
+  EXPECT_NE(plain, version("create view v as select a, b from t where a > 1 and b = 'x'; create policy p on v using "
+                           "(true); create policy q on t using (a = 5)"));
+  Catalog catalog = demo_catalog();
+  const Digest captured = parse_or_throw(demo_model, catalog)->view("overdrawn")->version;
+  catalog.tables[0].capture = 43;
+  EXPECT_NE(captured, parse_or_throw(demo_model, catalog)->view("overdrawn")->version);
+}
+
+}  // namespace
+}  // namespace viewgate::testing
