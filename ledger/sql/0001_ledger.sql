@@ -335,7 +335,13 @@ begin
     perform viewgate.force_durable();
     -- With a transaction id of our own, the snapshot counts it as visible: the next look does not report our own moves again.
     perform pg_current_xact_id();
-    seen := pg_current_snapshot();
+    -- Asked once more, in one statement with the snapshot: a transaction that committed since the question above is seen by the
+    -- later snapshot, so its space must be among those wanted, or nobody would ever look for it again.
+    select pg_current_snapshot(),
+           array(select distinct w.space from (select w.space from viewgate.waiting w where w.txid >= youngest
+                                               union all
+                                               select w.space from viewgate.waiting w where w.txid = any(running)) w)
+      into seen, wanted;
     insert into viewgate.spaces (space, name)
       select distinct on (w.space) w.space, w.name from viewgate.waiting w
       where w.txid >= (select min(x) from unnest(running || youngest) x) and w.space = any(wanted)
