@@ -18,7 +18,7 @@ export async function prepare(database, scale, onProgress) {
   const pgbench = join(postgresPrograms(), 'pgbench');
   const step = (steps, onLine) => run(pgbench, ['-i', '-I', steps, '-s', String(scale), database], { onLine });
 
-  const name = `pgbench tables of scale ${scale}: ${(scale * 100_000).toLocaleString('en')} accounts in ${scale} branches`;
+  const name = `pgbench tables of scale ${scale}: ${(scale * 100_000).toLocaleString('en')} accounts`;
   onProgress(name, false);
   await step('dtg', (line) => {
     const share = /\((\d+)%\) (?:done|of)/.exec(line)?.[1];

@@ -17,9 +17,9 @@ export function postgresPrograms() {
 }
 
 /** Runs a program to its end; resolves with its output, rejects with what it said last. `onLine` sees its progress. */
-export function run(program, args, { onLine = () => {}, input } = {}) {
+export function run(program, args, { onLine = (_line) => {}, input = '', env = process.env } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
     let output = '';
     let said = '';
     child.stdout.on('data', (data) => (output += data));
@@ -34,7 +34,7 @@ export function run(program, args, { onLine = () => {}, input } = {}) {
       const last = said.trim().split('\n').pop() ?? '';
       return reject(new Error(`${program} ended with ${code ?? signal}: ${last}`));
     });
-    child.stdin.end(input ?? '');
+    child.stdin.end(input);
   });
 }
 

@@ -1,9 +1,11 @@
 // Serves the demo page on the loopback: its files and the SDK's, development tokens, and the rate of pgbench.
 //
-//   node demo/server.mjs --gateway ws://127.0.0.1:8080/v1/socket --viewgate PROGRAM --database CONNECTION
-//                        (--embedded DIR | --key-file FILE) [--port 8090]
+//   node demo/server.mjs --viewgate PROGRAM --database CONNECTION [--port 8090]
+//                        (--gateway ws://127.0.0.1:8080/v1/socket | --gateway-file FILE: its --ready-file)
+//                        (--embedded DIR | --key-file FILE)
 
 import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -123,14 +125,26 @@ async function file(path) {
   }
 }
 
+/** The address in a gateway's ready file, as soon as it has one. */
+export function gatewayIn(readyFile) {
+  return () => {
+    try {
+      const address = readFileSync(readyFile, 'utf8').trim();
+      return address.includes(':') ? `ws://${address}/v1/socket` : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { options } = parseArguments(process.argv.slice(2));
-  for (const name of ['gateway', 'viewgate', 'database']) {
+  for (const name of ['viewgate', 'database']) {
     if (options[name] === undefined) throw new Error(`server.mjs needs --${name}`);
   }
   const keyFlags = options['key-file'] ? ['--auth-key-file', options['key-file']] : ['--embedded', options.embedded ?? ''];
   const server = await startServer({
-    gateway: () => options.gateway,
+    gateway: options['gateway-file'] ? gatewayIn(options['gateway-file']) : () => options.gateway,
     viewgate: options.viewgate,
     database: () => options.database,
     keyFlags,

@@ -1,0 +1,13 @@
+#!/bin/sh
+# The client's tests: build, types, units, then the page in a real browser against the built gateway.
+# VIEWGATE_BIN: the gateway's program, default build/debug/bin/viewgate. VIEWGATE_SCREENSHOTS: a folder for pictures.
+set -eu
+cd "$(dirname "$0")"
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  npm ci --no-audit --no-fund
+fi
+../../client/build.sh
+TSC=node_modules/.bin/tsc
+"$TSC" --project .
+node_modules/.bin/vitest run unit
+node_modules/.bin/vitest run browser

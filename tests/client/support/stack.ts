@@ -1,0 +1,141 @@
+// The real thing for the browser's test: a PostgreSQL cluster of its own, the gateway's program, pgbench's tables, the demo's
+// page server and Chromium. PostgreSQL stands apart from the gateway, so that one can be killed without the other.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Browser } from 'playwright-core';
+import { end, postgresPrograms, run, sql } from '../../../demo/programs.mjs';
+import { eventually } from './fake_server.js';
+
+const top = fileURLToPath(new URL('../../../', import.meta.url));
+const viewgate = process.env['VIEWGATE_BIN'] ?? join(top, 'build/debug/bin/viewgate');
+const demo = (name: string): string => join(top, 'demo', name);
+
+/** Our own variables are not settings of the gateway, which refuses what it does not know. */
+function environment(): NodeJS.ProcessEnv {
+  const out = { ...process.env };
+  for (const name of ['VIEWGATE_BIN', 'VIEWGATE_SEED', 'VIEWGATE_SCREENSHOTS']) delete out[name];
+  return out;
+}
+
+/** PostgreSQL refuses root: there its programs run as the user `postgres`. */
+function asPostgres(program: string, args: string[]): [string, string[]] {
+  const isRoot = process.getuid?.() === 0;
+  return isRoot ? ['runuser', ['-u', 'postgres', '--', program, ...args]] : [program, args];
+}
+
+export class Stack {
+  readonly folder = mkdtempSync(join(tmpdir(), 'viewgate-page-'));
+  readonly keyFile = join(this.folder, 'key');
+  readonly database = `host='${join(this.folder, 'db')}' port=5432 user=postgres dbname=postgres`;
+  page = '';
+  private gatewayAddress = '127.0.0.1:0';
+  private gateway: ChildProcess | undefined;
+  private pages: ChildProcess | undefined;
+  private browser: Browser | undefined;
+  private isClusterUp = false;
+
+  async start(): Promise<Browser> {
+    if (!existsSync(viewgate)) throw new Error(`${viewgate} is not built; VIEWGATE_BIN names another`);
+    await this.startCluster();
+    await run(process.execPath, [demo('prepare.mjs'), '--database', this.database, '--scale', '1']);
+    await run(viewgate, ['model', 'apply', demo('model.sql'), '--database', this.database], { env: environment() });
+    writeFileSync(this.keyFile, 'a secret of this test, longer than thirty-two bytes', { mode: 0o600 });
+    await this.startPages();
+    await this.startGateway();
+    this.browser = await chromium.launch({
+      executablePath: '/usr/bin/chromium',
+      args: [
+        '--headless',
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+    });
+    return this.browser;
+  }
+
+  async stop(): Promise<void> {
+    await this.browser?.close();
+    for (const child of [this.pages, this.gateway]) if (child !== undefined) await end(child);
+    if (this.isClusterUp) await this.pgCtl(['-m', 'immediate', 'stop']);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** As a crash: nothing is said to anybody. */
+  async killGateway(): Promise<void> {
+    if (this.gateway !== undefined) await end(this.gateway, 'SIGKILL');
+  }
+
+  /** At the address of the first time: a page knows no other. */
+  async startGateway(): Promise<void> {
+    const readyFile = join(this.folder, 'ready');
+    rmSync(readyFile, { force: true });
+    const flags = ['--database', this.database, '--listen', this.gatewayAddress, '--ready-file', readyFile];
+    flags.push('--auth-key-file', this.keyFile, '--origins', new URL(this.page).origin, '--time-drain', '0s');
+    const gateway = spawn(viewgate, ['serve', ...flags], { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    gateway.stderr.on('data', (data: Buffer) => (said = (said + String(data)).slice(-4_000)));
+    this.gateway = gateway;
+    const listens = (): boolean => existsSync(readyFile) && readFileSync(readyFile, 'utf8').includes(':');
+    await eventually('the gateway listens', () => {
+      if (gateway.exitCode !== null) throw new Error(`viewgate serve ended with ${gateway.exitCode}: ${said}`);
+      return listens();
+    });
+    this.gatewayAddress = readFileSync(readyFile, 'utf8').trim();
+  }
+
+  /** Rows of one SQL statement, each as its unaligned text. */
+  async query(text: string): Promise<string[]> {
+    const rows: string = await sql(this.database, text);
+    return rows.split('\n').filter((row) => row !== '');
+  }
+
+  private async startCluster(): Promise<void> {
+    // The cluster's user has to get in, and nobody else has business there.
+    chmodSync(this.folder, 0o711);
+    const cluster = join(this.folder, 'db');
+    const install = process.getuid?.() === 0 ? ['-o', 'postgres', '-g', 'postgres'] : [];
+    await run('install', ['-d', '-m', '700', ...install, cluster]);
+    const data = join(cluster, 'data');
+    const [initdb, initdbArgs] = asPostgres(join(postgresPrograms(), 'initdb'), [
+      '-D',
+      data,
+      '-U',
+      'postgres',
+      '--auth=trust',
+      '--no-sync',
+      '-E',
+      'UTF8',
+    ]);
+    await run(initdb, initdbArgs);
+    const settings = `-c listen_addresses= -c unix_socket_directories=${cluster} -c max_connections=60`;
+    await this.pgCtl(['-w', '-l', join(cluster, 'log'), '-o', settings, 'start']);
+    this.isClusterUp = true;
+  }
+
+  private async pgCtl(args: string[]): Promise<void> {
+    const [program, all] = asPostgres(join(postgresPrograms(), 'pg_ctl'), ['-D', join(this.folder, 'db/data'), ...args]);
+    await run(program, all);
+  }
+
+  private async startPages(): Promise<void> {
+    const args = [demo('server.mjs'), '--viewgate', viewgate, '--database', this.database, '--key-file', this.keyFile];
+    const pages = spawn(process.execPath, [...args, '--gateway-file', join(this.folder, 'ready'), '--port', '0'], {
+      env: environment(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let said = '';
+    pages.stdout.on('data', (data: Buffer) => (said += String(data)));
+    this.pages = pages;
+    await eventually('the page server listens', () => said.includes('listening at'));
+    this.page = /http:\S+/.exec(said)?.[0] ?? '';
+  }
+}
