@@ -1,20 +1,18 @@
 #include "ledger/tailer.hpp"
 
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <charconv>
-#include <deque>
-#include <map>
 #include <random>
 
 #include "ledger/housekeeper.hpp"
-#include "ledger/part_builder.hpp"
+#include "ledger/listener.hpp"
 #include "ledger/pg/connection.hpp"
 #include "ledger/spawn.hpp"
 #include "ledger/standing.hpp"
+#include "ledger/watchlist.hpp"
 
 namespace viewgate::ledger {
 namespace {
@@ -34,7 +32,7 @@ std::uint64_t first_xid(std::string_view text) {
 
 }  // namespace
 
-/// The state of a tailer and the two coroutines that work on it; both hold it alive. Calls of the sink may watch,
+/// The state of a tailer and the coroutine that works on it, which holds it alive. Calls of the sink may watch,
 /// unwatch or stop, so nothing is kept across one but shared pointers.
 class Tailer::Runner : public std::enable_shared_from_this<Runner> {
  public:
@@ -47,40 +45,30 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
         canary_(std::string(kCanary) + std::to_string(random_()) + std::to_string(random_())),
         plan_(options.times, Clock::now()),
         look_(executor_),
-        ears_(executor_),
         nap_(executor_),
-        ears_nap_(executor_),
         housekeeper_(std::make_shared<Housekeeper>(executor_, conninfo_,
                                                    HousekeeperOptions{options.captures_interval, options.prune_interval,
                                                                       options.prune_keep, options.time_max})) {}
 
   void start() {
     spawn(executor_, run(shared_from_this()));
-    spawn(executor_, listen(shared_from_this()));
+    start_listening();
     housekeeper_->start();
   }
 
   void stop() {
     stopped_ = true;
     nap_.cancel();
-    ears_nap_.cancel();
     look_.close();
-    ears_.close();
+    if (listener_) listener_->stop();
     housekeeper_->stop();
   }
 
-  void watch(std::string space) {
-    if (!watched_.try_emplace(space).second) return;
-    newly_watched_.push_back(std::move(space));
-    nap_.cancel();
+  void watch(const std::string& space) {
+    if (watchlist_.watch(space)) nap_.cancel();
   }
 
-  void unwatch(const std::string& space) {
-    const auto found = watched_.find(space);
-    if (found == watched_.end()) return;
-    if (found->second.follower) found->second.follower->is_watched = false;
-    watched_.erase(found);
-  }
+  void unwatch(const std::string& space) { watchlist_.unwatch(space); }
 
   [[nodiscard]] TailerStats stats() const {
     TailerStats out = stats_;
@@ -90,16 +78,9 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   }
 
  private:
-  struct Watched {
-    FollowerPtr follower;   ///< null until its head is known
-    Sequence head;          ///< as far as a look has told
-    bool is_dirty = false;  ///< in dirty_
-  };
-
   static asio::awaitable<void> run(std::shared_ptr<Runner> self);
   asio::awaitable<void> nap(Clock::time_point until);
   void failed(const Error& error);
-  pg::ConnectOptions connect_options(const char* name) const;
 
   pg::Task<void> take(Step step);
   pg::Task<void> connect();
@@ -112,18 +93,14 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   pg::Task<void> send_canary();
 
   pg::Task<pg::Rows> look_once();
-  void note_head(const std::string& space, Sequence head);
   void summarize(const pg::Row& row, bool has_moved);
-  std::vector<FollowerPtr> take_dirty();
-  std::vector<FollowerPtr> settle(const std::vector<FollowerPtr>& read, const std::vector<Sequence>& before);
   pg::Task<void> verify(std::vector<FollowerPtr> followers);
   void check(const FollowerPtr& follower, const Standing& standing);
-  void mark_dirty(const std::string& space, Watched& watched);
   void hand_on(CommitPartPtr part);
   void end_turn();
 
-  static asio::awaitable<void> listen(std::shared_ptr<Runner> self);
-  pg::Task<void> listen_once();
+  void start_listening();
+  void hear(std::string_view payload);
 
   asio::any_io_executor executor_;
   const std::string conninfo_;
@@ -134,14 +111,11 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
 
   TailerPlan plan_;
   pg::Connection look_;
-  pg::Connection ears_;
   asio::steady_timer nap_;
-  asio::steady_timer ears_nap_;
+  std::shared_ptr<Listener> listener_;
   std::shared_ptr<Housekeeper> housekeeper_;
 
-  std::map<std::string, Watched> watched_;
-  std::vector<std::string> newly_watched_;
-  std::deque<std::string> dirty_;
+  Watchlist watchlist_;
   std::optional<std::string> previous_;  ///< what the next look is told: the snapshot up to which all is known
   bool last_look_skipped_ = false;
   std::optional<std::int64_t> registry_mark_;
@@ -154,8 +128,8 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
 
 asio::awaitable<void> Tailer::Runner::run(std::shared_ptr<Runner> self) {
   while (!self->stopped_) {
-    self->plan_.set_has_newly_watched(!self->newly_watched_.empty());
-    self->plan_.set_has_dirty(!self->dirty_.empty());
+    self->plan_.set_has_newly_watched(!self->watchlist_.newly_watched().empty());
+    self->plan_.set_has_dirty(self->watchlist_.has_dirty());
     const TailerPlan::Next next = self->plan_.next(Clock::now());
     if (next.step == Step::sleep) {
       co_await self->nap(next.until);
@@ -193,14 +167,6 @@ void Tailer::Runner::failed(const Error& error) {
   sink_.on_degraded(error);
 }
 
-pg::ConnectOptions Tailer::Runner::connect_options(const char* name) const {
-  pg::ConnectOptions out;
-  out.conninfo = conninfo_;
-  out.application_name = name;
-  out.connect_time_max = options_.time_max;
-  return out;
-}
-
 pg::Task<void> Tailer::Runner::take(Step step) {
   switch (step) {
     case Step::connect:
@@ -225,8 +191,11 @@ pg::Task<void> Tailer::Runner::take(Step step) {
 
 pg::Task<void> Tailer::Runner::connect() {
   ++stats_.connects;
-  auto options = connect_options("viewgate tail");
-  auto connected = co_await look_.connect(std::move(options));
+  pg::ConnectOptions connect;
+  connect.conninfo = conninfo_;
+  connect.application_name = "viewgate tail";
+  connect.connect_time_max = options_.time_max;
+  auto connected = co_await look_.connect(std::move(connect));
   if (!connected) co_return connected.error();
   plan_.on_connected();
   co_return Result<void>();
@@ -245,10 +214,7 @@ pg::Task<void> Tailer::Runner::recover() {
 pg::Task<void> Tailer::Runner::look_afresh() {
   auto rows = co_await look_once();
   if (!rows) co_return rows.error();
-  std::vector<FollowerPtr> followers;
-  for (const auto& [space, watched] : watched_) {
-    if (watched.follower) followers.push_back(watched.follower);
-  }
+  std::vector<FollowerPtr> followers = watchlist_.followers();
   auto verified = co_await verify(std::move(followers));
   if (!verified) co_return verified.error();
   if (!plan_.is_connected()) plan_.on_recovered(Clock::now());
@@ -262,33 +228,23 @@ pg::Task<void> Tailer::Runner::look_afresh() {
 
 /// Goes on from where the follower is, or, where that is not in the ledger's history any more, from its head.
 void Tailer::Runner::check(const FollowerPtr& follower, const Standing& standing) {
-  const auto found = watched_.find(follower->space);
-  if (stopped_ || found == watched_.end() || found->second.follower != follower) return;
+  if (stopped_ || !watchlist_.is_current(follower)) return;
   const std::optional<errc> broken = standing.broken ? standing.broken : follower->fault;
-  if (!broken) {
-    note_head(follower->space, standing.head.sequence);
-    return;
-  }
-  follower->is_watched = false;
-  found->second.follower = std::make_shared<Follower>(follower->space, standing.head);
-  found->second.head = standing.head.sequence;
+  if (!broken) return watchlist_.note_head(follower->space, standing.head.sequence);
+  watchlist_.begin_anew(follower, standing.head);
   has_handed_on_ = true;
   sink_.on_broken(follower->space, *broken, standing.head);
 }
 
 pg::Task<void> Tailer::Runner::learn() {
-  std::vector<std::string> spaces = newly_watched_;
+  const std::vector<std::string> spaces = watchlist_.newly_watched();
   std::vector<Position> starts(spaces.size());
-  const std::size_t asked = spaces.size();
   auto found = co_await standings(look_, spaces, std::move(starts), options_.time_max);
   if (!found) co_return found.error();
-  newly_watched_.erase(newly_watched_.begin(), newly_watched_.begin() + static_cast<std::ptrdiff_t>(asked));
-  for (std::size_t i = 0; i < asked && !stopped_; ++i) {
-    const auto watched = watched_.find(spaces[i]);
-    if (watched == watched_.end() || watched->second.follower) continue;  // unwatched meanwhile, or asked for twice
+  watchlist_.drop_new(spaces.size());
+  for (std::size_t i = 0; i < spaces.size() && !stopped_; ++i) {
     const Position head = (*found)[i].head;
-    watched->second.follower = std::make_shared<Follower>(spaces[i], head);
-    watched->second.head = head.sequence;
+    if (!watchlist_.begin(spaces[i], head)) continue;  // unwatched meanwhile, or asked for twice
     has_handed_on_ = true;
     sink_.on_watched(spaces[i], head);
   }
@@ -310,7 +266,7 @@ pg::Task<void> Tailer::Runner::look() {
   const int last = rows->size() - 1;
   for (int i = 0; i < last; ++i) {
     const pg::Row row = (*rows)[i];
-    note_head(row.string(0), Sequence{row.integer(1)});
+    watchlist_.note_head(row.string(0), Sequence{row.integer(1)});
   }
   // After a look that had to skip something, the next one tells the same moves again: they are no news.
   if (last >= 0) summarize((*rows)[last], last > 0 && !last_look_skipped_);
@@ -335,35 +291,8 @@ void Tailer::Runner::summarize(const pg::Row& row, bool has_moved) {
   sink_.on_registry_moved();
 }
 
-void Tailer::Runner::note_head(const std::string& space, Sequence head) {
-  const auto found = watched_.find(space);
-  if (found == watched_.end() || !found->second.follower) return;
-  Watched& watched = found->second;
-  watched.head = std::max(watched.head, head);
-  if (watched.head > watched.follower->position.sequence) mark_dirty(space, watched);
-}
-
-void Tailer::Runner::mark_dirty(const std::string& space, Watched& watched) {
-  if (watched.is_dirty) return;
-  watched.is_dirty = true;
-  dirty_.push_back(space);
-}
-
-/// The next spaces to read, each with what is known of it; those that are not watched any more are forgotten.
-std::vector<FollowerPtr> Tailer::Runner::take_dirty() {
-  std::vector<FollowerPtr> out;
-  while (!dirty_.empty() && out.size() < options_.spaces_per_read) {
-    const auto found = watched_.find(dirty_.front());
-    dirty_.pop_front();
-    if (found == watched_.end() || !found->second.is_dirty) continue;
-    found->second.is_dirty = false;
-    out.push_back(found->second.follower);
-  }
-  return out;
-}
-
 pg::Task<void> Tailer::Runner::read() {
-  const std::vector<FollowerPtr> followers = take_dirty();
+  const std::vector<FollowerPtr> followers = watchlist_.take_dirty(options_.spaces_per_read);
   if (followers.empty()) co_return Result<void>();
   PartBuilder builder(options_.part_bytes_max, [this](CommitPartPtr part) { hand_on(std::move(part)); });
   std::vector<std::string> spaces;
@@ -387,28 +316,9 @@ pg::Task<void> Tailer::Runner::read() {
   auto done = co_await look_.stream(std::move(sql), std::move(params), std::move(on_row), options_.time_max);
   if (!done) co_return done.error();
   builder.finish();
-  auto suspects = settle(followers, before);
+  auto suspects = watchlist_.settle(followers, before);  // pruned before they were read, or worse
   if (suspects.empty()) co_return Result<void>();
   co_return co_await verify(std::move(suspects));
-}
-
-/// After a read: what is not at its head yet is dirty again. Returns those that did not get what should follow.
-std::vector<FollowerPtr> Tailer::Runner::settle(const std::vector<FollowerPtr>& read,
-                                                const std::vector<Sequence>& before) {
-  std::vector<FollowerPtr> suspects;
-  for (std::size_t i = 0; i < read.size(); ++i) {
-    const auto found = watched_.find(read[i]->space);
-    if (found == watched_.end() || found->second.follower != read[i]) continue;
-    const Sequence reached = read[i]->position.sequence;
-    const bool is_behind = reached < found->second.head;
-    if (is_behind && reached == before[i] && !read[i]->fault) read[i]->fault = errc::log_corrupt;
-    if (read[i]->fault) {
-      suspects.push_back(read[i]);  // unless it was pruned: verify finds out
-    } else if (is_behind) {
-      mark_dirty(read[i]->space, found->second);
-    }
-  }
-  return suspects;
 }
 
 /// Holds positions against the ledger.
@@ -462,48 +372,33 @@ pg::Task<void> Tailer::Runner::send_canary() {
   co_return Result<void>();
 }
 
-/// The listening connection: whatever happens to it costs promptness, never a commit.
-asio::awaitable<void> Tailer::Runner::listen(std::shared_ptr<Runner> self) {
-  std::chrono::milliseconds pause = self->options_.times.reconnect_first;
-  while (!self->stopped_) {
-    const std::uint64_t listens = self->stats_.listens;
-    auto ended = co_await self->listen_once();  // always with an error
-    self->ears_.close();
-    self->plan_.on_deaf();
-    const bool had_listened = self->stats_.listens != listens;
-    pause =
-        had_listened ? self->options_.times.reconnect_first : std::min(pause * 2, self->options_.times.reconnect_max);
-    if (self->stopped_) co_return;
-    self->ears_nap_.expires_after(pause);
-    boost::system::error_code ignored;
-    co_await self->ears_nap_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  }
+void Tailer::Runner::hear(std::string_view payload) {
+  if (options_.ignore_notifications) return;
+  if (payload == canary_) return plan_.on_canary_heard();
+  if (payload.starts_with(kCanary)) return;
+  ++stats_.notified;
+  plan_.on_notified(Clock::now());
+  nap_.cancel();
 }
 
-pg::Task<void> Tailer::Runner::listen_once() {
-  auto options = connect_options("viewgate listen");
-  auto connected = co_await ears_.connect(std::move(options));
-  if (!connected) co_return connected.error();
-  std::string command = "listen viewgate";
-  auto listening = co_await ears_.exec_script(std::move(command), options_.time_max);
-  if (!listening) co_return listening.error();
-  ++stats_.listens;
-  plan_.on_listening(Clock::now());
-  nap_.cancel();
-  const std::chrono::milliseconds silence_max = 2 * (options_.times.canary_interval + options_.times.canary_time_max);
-  for (;;) {
-    auto heard = co_await ears_.wait_notification(silence_max);
-    if (!heard) co_return heard.error();
-    if (!*heard) co_return Error{errc::timeout, "", "not even our own notifications arrive"};
-    if (options_.ignore_notifications) continue;
-    if (**heard == canary_) {
-      plan_.on_canary_heard();
-    } else if (!(*heard)->starts_with(kCanary)) {
-      ++stats_.notified;
-      plan_.on_notified(Clock::now());
-      nap_.cancel();
-    }
-  }
+void Tailer::Runner::start_listening() {
+  ListenerOptions listening;
+  listening.conninfo = conninfo_;
+  listening.time_max = options_.time_max;
+  listening.silence_max = 2 * (options_.times.canary_interval + options_.times.canary_time_max);
+  listening.reconnect_first = options_.times.reconnect_first;
+  listening.reconnect_max = options_.times.reconnect_max;
+  // The listener is stopped by whoever owns this, and calls nothing after that.
+  ListenerEvents events;
+  events.on_listening = [this] {
+    ++stats_.listens;
+    plan_.on_listening(Clock::now());
+    nap_.cancel();
+  };
+  events.on_deaf = [this] { plan_.on_deaf(); };
+  events.on_notification = [this](std::string_view payload) { hear(payload); };
+  listener_ = std::make_shared<Listener>(executor_, std::move(listening), std::move(events));
+  listener_->start();
 }
 
 Tailer::Tailer(asio::io_context& io, std::string conninfo, TailerOptions options, TailSink& sink)
@@ -515,7 +410,7 @@ void Tailer::start() { runner_->start(); }
 
 void Tailer::stop() { runner_->stop(); }
 
-void Tailer::watch(std::string space) { runner_->watch(std::move(space)); }
+void Tailer::watch(std::string space) { runner_->watch(space); }
 
 void Tailer::unwatch(const std::string& space) { runner_->unwatch(space); }
 

@@ -11,7 +11,8 @@
 namespace viewgate::testing {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 using ledger::CommitPartPtr;
 using ledger::errc;
 using ledger::Position;

@@ -15,7 +15,8 @@
 namespace viewgate::testing {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 using ledger::errc;
 using ledger::pg::Connection;
 using ledger::pg::ConnectOptions;

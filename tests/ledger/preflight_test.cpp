@@ -11,7 +11,6 @@
 namespace viewgate::testing {
 namespace {
 
-using ledger::Durability;
 using ledger::errc;
 using ledger::FsyncOff;
 using ledger::preflight;
@@ -59,7 +58,9 @@ TEST(Preflight, fsync_off_is_refused_unless_it_is_accepted) {
 }
 
 TEST(Preflight, a_durable_primary_is_fine_and_a_standby_is_refused) {
-  PostgresCluster cluster({Durability::durable, {}});
+  ClusterOptions durable;
+  durable.settings = {"fsync=on"};
+  PostgresCluster cluster(durable);
   const std::string conninfo = cluster.create_database();
   const auto fine = preflight(conninfo, {});
   EXPECT_TRUE(fine) << fine.error().detail;

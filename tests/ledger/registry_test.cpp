@@ -10,7 +10,7 @@
 namespace viewgate::testing {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
 using ledger::errc;
 using ledger::Registry;
 using ledger::RegistryState;

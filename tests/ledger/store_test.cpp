@@ -10,7 +10,6 @@
 namespace viewgate::testing {
 namespace {
 
-using namespace std::chrono_literals;
 using ledger::Commit;
 using ledger::errc;
 using ledger::PullPage;

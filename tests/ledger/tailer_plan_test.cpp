@@ -6,7 +6,11 @@
 namespace viewgate::ledger {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""us;
 using Step = TailerPlan::Step;
 using Time = PlanClock::time_point;
 

@@ -1,0 +1,97 @@
+#include "ledger/watchlist.hpp"
+
+#include <algorithm>
+
+namespace viewgate::ledger {
+
+bool Watchlist::watch(const std::string& space) {
+  if (!watched_.try_emplace(space).second) return false;
+  newly_watched_.push_back(space);
+  return true;
+}
+
+void Watchlist::unwatch(const std::string& space) {
+  const auto found = watched_.find(space);
+  if (found == watched_.end()) return;
+  if (found->second.follower) found->second.follower->is_watched = false;
+  watched_.erase(found);
+}
+
+void Watchlist::drop_new(std::size_t count) {
+  newly_watched_.erase(newly_watched_.begin(), newly_watched_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+bool Watchlist::begin(const std::string& space, Position head) {
+  const auto found = watched_.find(space);
+  if (found == watched_.end() || found->second.follower) return false;
+  found->second.follower = std::make_shared<Follower>(space, head);
+  found->second.head = head.sequence;
+  return true;
+}
+
+bool Watchlist::begin_anew(const FollowerPtr& follower, Position head) {
+  if (!is_current(follower)) return false;
+  follower->is_watched = false;
+  Watched& watched = watched_.find(follower->space)->second;
+  watched.follower = std::make_shared<Follower>(follower->space, head);
+  watched.head = head.sequence;
+  return true;
+}
+
+std::vector<FollowerPtr> Watchlist::followers() const {
+  std::vector<FollowerPtr> out;
+  for (const auto& [space, watched] : watched_) {
+    if (watched.follower) out.push_back(watched.follower);
+  }
+  return out;
+}
+
+bool Watchlist::is_current(const FollowerPtr& follower) const {
+  const auto found = watched_.find(follower->space);
+  return found != watched_.end() && found->second.follower == follower;
+}
+
+void Watchlist::note_head(const std::string& space, Sequence head) {
+  const auto found = watched_.find(space);
+  if (found == watched_.end() || !found->second.follower) return;
+  Watched& watched = found->second;
+  watched.head = std::max(watched.head, head);
+  if (watched.head > watched.follower->position.sequence) mark_dirty(space, watched);
+}
+
+void Watchlist::mark_dirty(const std::string& space, Watched& watched) {
+  if (watched.is_dirty) return;
+  watched.is_dirty = true;
+  dirty_.push_back(space);
+}
+
+std::vector<FollowerPtr> Watchlist::take_dirty(std::size_t count_max) {
+  std::vector<FollowerPtr> out;
+  while (!dirty_.empty() && out.size() < count_max) {
+    const auto found = watched_.find(dirty_.front());
+    dirty_.pop_front();
+    if (found == watched_.end() || !found->second.is_dirty) continue;  // unwatched; perhaps watched again since
+    found->second.is_dirty = false;
+    out.push_back(found->second.follower);
+  }
+  return out;
+}
+
+std::vector<FollowerPtr> Watchlist::settle(const std::vector<FollowerPtr>& read, const std::vector<Sequence>& before) {
+  std::vector<FollowerPtr> suspects;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (!is_current(read[i])) continue;
+    Watched& watched = watched_.find(read[i]->space)->second;
+    const Sequence reached = read[i]->position.sequence;
+    const bool is_behind = reached < watched.head;
+    if (is_behind && reached == before[i] && !read[i]->fault) read[i]->fault = errc::log_corrupt;
+    if (read[i]->fault) {
+      suspects.push_back(read[i]);
+    } else if (is_behind) {
+      mark_dirty(read[i]->space, watched);
+    }
+  }
+  return suspects;
+}
+
+}  // namespace viewgate::ledger

@@ -1,0 +1,56 @@
+// The spaces that a tailer follows: which are new, where each one is, which have something to read. Pure; one thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ledger/part_builder.hpp"
+
+namespace viewgate::ledger {
+
+class Watchlist {
+ public:
+  /// False where the space is watched already.
+  bool watch(const std::string& space);
+  void unwatch(const std::string& space);
+
+  /// Spaces whose head is not known yet, in the order in which they were watched; `drop_new` forgets the first ones of them.
+  [[nodiscard]] const std::vector<std::string>& newly_watched() const { return newly_watched_; }
+  void drop_new(std::size_t count);
+
+  /// A new space is followed from its head on. False where it is not watched any more, or was begun before.
+  bool begin(const std::string& space, Position head);
+  /// The follower's space is followed anew, from `head` on. False where the follower is not the space's any more.
+  bool begin_anew(const FollowerPtr& follower, Position head);
+
+  [[nodiscard]] std::vector<FollowerPtr> followers() const;
+  [[nodiscard]] bool is_current(const FollowerPtr& follower) const;
+
+  /// The ledger has commits up to `head`: what its follower does not have yet is to be read.
+  void note_head(const std::string& space, Sequence head);
+  [[nodiscard]] bool has_dirty() const { return !dirty_.empty(); }
+  /// The next followers to read for, first come first served; may be fewer, as unwatched ones are left out.
+  [[nodiscard]] std::vector<FollowerPtr> take_dirty(std::size_t count_max);
+  /// After a read: what is not at its head yet is dirty again. Returns those that did not get what should follow, with a
+  /// fault.
+  [[nodiscard]] std::vector<FollowerPtr> settle(const std::vector<FollowerPtr>& read,
+                                                const std::vector<Sequence>& before);
+
+ private:
+  struct Watched {
+    FollowerPtr follower;   ///< null until its head is known
+    Sequence head;          ///< as far as is known
+    bool is_dirty = false;  ///< its name stands in dirty_
+  };
+
+  void mark_dirty(const std::string& space, Watched& watched);
+
+  std::map<std::string, Watched> watched_;
+  std::vector<std::string> newly_watched_;
+  std::deque<std::string> dirty_;
+};
+
+}  // namespace viewgate::ledger

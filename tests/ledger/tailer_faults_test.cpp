@@ -1,0 +1,184 @@
+// The tailer when things break: sessions that end, a server that restarts, notifications that never come, a history that is
+// not the one it followed. Each ends with: and it goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "ledger/tail_fixture.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using ledger::errc;
+using ledger::Wakeups;
+using ::testing::ElementsAre;
+
+TEST_F(TailerTest, row_57_without_notifications_everything_arrives_by_looking) {
+  TailerOptions options = quick();
+  options.ignore_notifications = true;
+  start(options);
+  watch("s1");
+  for (int i = 1; i <= 5; ++i) {
+    loop_.spin(150ms);
+    session_.run(append("s1", i));
+    EXPECT_TRUE(reaches("s1", i));
+  }
+  EXPECT_EQ(tailer_->stats().wakeups, Wakeups::poll);
+  EXPECT_EQ(tailer_->stats().notified, 0U);
+  expect_caught_up({"s1"});
+}
+
+TEST_F(TailerTest, a_lost_listener_is_replaced_and_nothing_is_missed) {
+  start();
+  watch("s1");
+  ASSERT_TRUE(loop_.until([&] { return tailer_->stats().wakeups == Wakeups::listen; }));
+  for (int i = 1; i <= 5; ++i) {
+    const auto listens = tailer_->stats().listens;
+    terminate("viewgate listen");
+    session_.run(append("s1", i));
+    EXPECT_TRUE(reaches("s1", i));
+    EXPECT_TRUE(loop_.until([&] { return tailer_->stats().listens > listens; }));
+    EXPECT_TRUE(loop_.until([&] { return tailer_->stats().wakeups == Wakeups::listen; }));
+  }
+  EXPECT_EQ(sink_.degraded, 0) << "the database could be reached all the time";
+  expect_caught_up({"s1"});
+}
+
+TEST_F(TailerTest, sessions_that_are_terminated_again_and_again_lose_and_repeat_nothing) {
+  session_.run(kCreateItems);
+  start();
+  for (const char* space : {"s0", "s1", "s2"}) watch(space);
+  Writers writers(conninfo_, 3, 12);
+  for (int round = 1; round <= 25; ++round) {
+    const int parts = sink_.parts;
+    ASSERT_TRUE(loop_.until([&] { return sink_.parts > parts + 5; }));
+    terminate(round % 3 == 0 ? "viewgate listen" : "viewgate tail");
+    ASSERT_TRUE(loop_.until([&] { return round % 3 == 0 || sink_.is_degraded || sink_.degraded > sink_.restored; }));
+    ASSERT_TRUE(loop_.until([&] { return !sink_.is_degraded; }));
+  }
+  writers.stop();
+  EXPECT_EQ(sink_.degraded, sink_.restored);
+  expect_caught_up({"s0", "s1", "s2"});
+}
+
+TEST_F(TailerTest, a_connection_that_breaks_inside_a_commit_goes_on_where_it_was) {
+  session_.run("create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space')");
+  TailerOptions options = quick();
+  options.part_bytes_max = 100'000;
+  start(options);
+  watch("s1");
+  int cuts = 0;
+  sink_.when_part = [&](const ledger::CommitPart& part) {
+    if (part.last || ++cuts % 7 != 0 || cuts > 70) return;
+    terminate("viewgate tail");
+  };
+  session_.run("insert into big select i, 's1', repeat('x', 400) from generate_series(1, 12000) i");
+  session_.run("update big set pad = pad || 'y' where id <= 5000");
+  number_all(session_);
+  EXPECT_TRUE(reaches("s1", 2));
+  EXPECT_GT(sink_.degraded, 1);
+  expect_caught_up({"s1"});
+}
+
+TEST_F(TailerTest, another_history_is_told_and_followed_from_its_head) {
+  start();
+  watch("s1");
+  for (int i = 1; i <= 3; ++i) session_.run(append("s1", i));
+  EXPECT_TRUE(reaches("s1", 3));
+  // As after a restore that lost commit 3, and another commit that took its number.
+  session_.run(
+      "begin; alter table viewgate.commits disable trigger append_only;"
+      "update viewgate.commits set stamp = 77 where space = 's1' and sequence = 3;"
+      "update viewgate.spaces set head_stamp = 77 where space = 's1';"
+      "alter table viewgate.commits enable always trigger append_only; commit");
+  terminate("viewgate tail");
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
+  EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_diverged));
+  EXPECT_EQ(sink_.spaces["s1"].position, (ledger::Position{ledger::Sequence{3}, ledger::Stamp{77}}));
+  session_.run(append("s1", 4));
+  EXPECT_TRUE(reaches("s1", 4));
+  EXPECT_EQ(sink_.spaces["s1"].broken.size(), 1U);
+}
+
+TEST_F(TailerTest, a_ledger_that_is_behind_its_reader_has_another_history) {
+  start();
+  watch("s1");
+  for (int i = 1; i <= 3; ++i) session_.run(append("s1", i));
+  EXPECT_TRUE(reaches("s1", 3));
+  session_.run(
+      "begin; alter table viewgate.commits disable trigger append_only;"
+      "delete from viewgate.commits where space = 's1' and sequence > 1;"
+      "update viewgate.spaces set head = 1, head_stamp = (select stamp from viewgate.commits where space = 's1') "
+      "where space = 's1'; alter table viewgate.commits enable always trigger append_only; commit");
+  terminate("viewgate tail");
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
+  EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_diverged));
+  EXPECT_EQ(sink_.head("s1"), 1);
+  session_.run(append("s1", 4));
+  EXPECT_TRUE(reaches("s1", 2));
+}
+
+TEST_F(TailerTest, history_that_was_pruned_before_it_was_read_is_told) {
+  start();
+  watch("s1");
+  session_.run(append("s1", 1));
+  EXPECT_TRUE(reaches("s1", 1));
+  // Nothing runs in the loop while this happens: the tailer is behind.
+  for (int i = 2; i <= 9; ++i) session_.run(append("s1", i));
+  number_all(session_);
+  session_.run("select viewgate.prune('s1', 3)");
+  session_.run("select viewgate.prune_batch('s1', 1000)");
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
+  EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_unavailable));
+  EXPECT_EQ(sink_.head("s1"), 9);
+  session_.run(append("s1", 10));
+  EXPECT_TRUE(reaches("s1", 10));
+}
+
+TEST_F(TailerTest, a_log_with_a_hole_is_never_handed_on) {
+  start();
+  watch("s1");
+  watch("s2");
+  session_.run(append("s1", 1));
+  EXPECT_TRUE(reaches("s1", 1));
+  for (int i = 2; i <= 5; ++i) session_.run(append("s1", i));
+  number_all(session_);
+  session_.run(
+      "begin; alter table viewgate.commits disable trigger append_only;"
+      "delete from viewgate.commits where space = 's1' and sequence = 3;"
+      "alter table viewgate.commits enable always trigger append_only; commit");
+  session_.run(append("s2", 1));
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
+  EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::log_corrupt));
+  EXPECT_EQ(sink_.spaces["s1"].commits.size(), 2U);
+  EXPECT_TRUE(reaches("s2", 1)) << "other spaces go on";
+}
+
+TEST_F(TailerTest, row_55_nothing_is_lost_when_postgresql_restarts) {
+  session_.run(kCreateItems);
+  start();
+  for (const char* space : {"s0", "s1", "s2"}) watch(space);
+  Writers writers(conninfo_, 3, 14);
+  for (const ledger::Shutdown how : {ledger::Shutdown::fast, ledger::Shutdown::kill}) {
+    const int parts = sink_.parts;
+    const int degraded = sink_.degraded;
+    ASSERT_TRUE(loop_.until([&] { return sink_.parts > parts + 30; }));
+    std::thread restart([how] { PostgresCluster::shared().restart(how); });
+    const bool was_told = loop_.until([&] { return sink_.degraded > degraded; });
+    const bool was_restored = loop_.until([&] { return sink_.restored > degraded; }, 60s);
+    restart.join();
+    ASSERT_TRUE(was_told && was_restored);
+  }
+  const int parts = sink_.parts;
+  ASSERT_TRUE(loop_.until([&] { return sink_.parts > parts + 30; }));
+  writers.stop();
+  EXPECT_EQ(sink_.degraded, sink_.restored);
+  session_ = PgSession(conninfo_);
+  expect_caught_up({"s0", "s1", "s2"});
+}
+
+}  // namespace
+}  // namespace viewgate::testing
