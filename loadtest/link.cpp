@@ -22,7 +22,7 @@ namespace viewgate::loadtest {
 
 namespace {
 
-constexpr std::string_view websocket_key = "dmlld2dhdGUgbG9hZCB0ZXM=";
+constexpr std::string_view websocket_key = "dmlld2dhdGUgbG9hZHRlcw==";
 constexpr std::array<unsigned char, 4> mask{0x5a, 0x13, 0xc7, 0x2e};
 
 constexpr std::uint8_t opcode_continuation = 0, opcode_text = 1, opcode_close = 8, opcode_ping = 9, opcode_pong = 10;
