@@ -60,7 +60,15 @@ std::string_view operator_text(Op op) {
   }
 }
 
-bool is_range(Op op) { return op == Op::lt || op == Op::le || op == Op::gt || op == Op::ge; }
+/// Ranges of text are those of the C collation here. Equality is the same under every deterministic collation, but PostgreSQL
+/// refuses to compare columns of two collations unless one is named; beside constants the column's own keeps its index usable.
+bool needs_collation(const Expression& expression) {
+  if (expression.children[0].type != Type::text) return false;
+  const Op op = expression.op;
+  if (op == Op::lt || op == Op::le || op == Op::gt || op == Op::ge) return true;
+  return std::any_of(expression.children.begin() + 1, expression.children.end(),
+                     [](const Expression& child) { return child.kind != Kind::constant; });
+}
 
 /// Infinite numerics are not input of PostgreSQL 13, and a text cannot hold a zero byte.
 Sql constant_sql(const Expression& expression) {
@@ -145,8 +153,8 @@ class Exact {
     const Sql left = value(expression.children[0]);
     const Sql right = value(expression.children[1]);
     if (!left || !right) return std::nullopt;
-    const bool collated = expression.children[0].type == Type::text && is_range(expression.op);
-    return "(" + *left + (collated ? " collate \"C\"" : "") + std::string(operator_text(expression.op)) + *right + ")";
+    return "(" + *left + (needs_collation(expression) ? " collate \"C\"" : "") +
+           std::string(operator_text(expression.op)) + *right + ")";
   }
 
   [[nodiscard]] Sql quantified(const Expression& expression) const {
@@ -160,9 +168,9 @@ class Exact {
       elements += (i == 1 ? "" : ", ") + *element;
       type = std::max(type, expression.children[i].type);
     }
-    const bool collated = type == Type::text && is_range(expression.op);
-    return "(" + *left + (collated ? " collate \"C\"" : "") + std::string(operator_text(expression.op)) +
-           (expression.any ? "any" : "all") + "(array[" + elements + "]::" + std::string(cast_name(type)) + "[]))";
+    return "(" + *left + (needs_collation(expression) ? " collate \"C\"" : "") +
+           std::string(operator_text(expression.op)) + (expression.any ? "any" : "all") + "(array[" + elements +
+           "]::" + std::string(cast_name(type)) + "[]))";
   }
 
   [[nodiscard]] Sql truth_test(const Expression& expression) const {

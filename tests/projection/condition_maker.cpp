@@ -218,7 +218,7 @@ ConditionMaker::Both ConditionMaker::list(int depth) {
   const Type type = any_type();
   const Both left = value(type, 1 + depth / 2);
   const std::string op = chance(50) ? " in (" : " not in (";
-  Both out{"(" + left.model + op, "(" + left.sql + op};
+  Both out{"(" + left.model + op, "(" + left.sql + (type == Type::text ? " collate \"C\"" : "") + op};
   const int count = 1 + pick(4);
   for (int i = 0; i < count; ++i) {
     const Both item = chance(15) ? Both{"null", "null"} : chance(70) ? literal(other_number(type)) : value(type, 1);

@@ -26,7 +26,8 @@ class ConditionMaker {
 
   /// The table public.sample; the first column is its key, `space` is 's1' everywhere.
   static constexpr const char* columns =
-      "id int4 primary key, space text, i2 int2, i4 int4, i8 int8, n numeric, s text, vc varchar(40), moment text, b "
+      "id int4 primary key, space text, i2 int2, i4 int4, i8 int8, n numeric, s text collate \"en-x-icu\", vc "
+      "varchar(40) collate \"C\", moment text, b "
       "bool, u uuid,"
       " ts timestamptz";
 
