@@ -41,7 +41,7 @@ LIBPQ_PLACES = ("ledger/pg/", "ledger/error", "ledger/embedded", "ledger/migrate
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
 BANNED = {
     r"\bTODO\b|\bFIXME\b|\bXXX\b": "no loose ends: do it, or say in docs/decisions.md why not",
-    r"\busing namespace std\b": "spell it out",
+    r"\busing namespace std\s*;": "spell it out",
     r"\bco_spawn\b.*\bdetached\b": "nothing is detached: name who ends it",
     r"experimental::(concurrent_)?channel": "broken in Boost 1.81 (asio issues 1236, 1241)",
     r"GTEST_SKIP|\bDISABLED_": "no skipped promise",
