@@ -98,7 +98,7 @@ function drawNow(): void {
   size.textContent = hasSet ? view.size.toLocaleString('en') : '–';
   sequence.textContent = hasSet ? Number(view.sequence).toLocaleString('en') : '–';
   const behind = Number(view.head) - Number(view.sequence);
-  lag.textContent = !hasSet ? '–' : behind === 0 ? 'none' : behind.toLocaleString('en');
+  lag.textContent = !hasSet || view.status === 'offline' ? '–' : behind === 0 ? 'none' : behind.toLocaleString('en');
   cursor.textContent = view.cursor === undefined ? '' : `cursor …${view.cursor.slice(-10)}`;
   document.body.classList.toggle('stale', view.status === 'offline');
   drawEmpty(open, list.length);

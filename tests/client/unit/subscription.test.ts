@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { subscriptionTable } from '../../../client/src/subscriptions.js';
 import { Recorder } from '../support/recorder.js';
+import { specified } from '../support/specification.js';
 
 const one = { key: [1], record: { id: 1, a: 1 } };
 const two = { key: [2], record: { id: 2, a: 2 } };
@@ -18,20 +19,7 @@ function commit(channel: string, sequence: number, events: object[], more: objec
 
 describe('a subscription', () => {
   it('the_table_is_the_one_of_the_specification', () => {
-    const moves = Object.entries(subscriptionTable).map(([phase, row]) => [
-      phase,
-      Object.fromEntries(Object.entries(row).filter(([, next]) => next !== phase)),
-    ]);
-    const socket = { lost: 'waiting', pause: 'paused', fail: 'failed' };
-    expect(Object.fromEntries(moves)).toEqual({
-      waiting: { connected: 'asked' },
-      asked: { ...socket, subscribed_fresh: 'loading', subscribed_resumed: 'resuming' },
-      loading: { ...socket, ready: 'live', reset: 'asked', again: 'asked' },
-      resuming: { ...socket, ready: 'live', reset: 'asked', again: 'asked' },
-      live: { ...socket, reset: 'asked', again: 'asked' },
-      paused: { due: 'waiting' },
-      failed: {},
-    });
+    expect(subscriptionTable).toEqual(specified('Subscriptions'));
   });
 
   it('a_snapshot_is_shown_at_ready_and_not_before', () => {
