@@ -6,7 +6,7 @@ const text = readFileSync(new URL('../../../client/SPEC.md', import.meta.url), '
 
 /** phase → event → next phase, of the first table under a heading. */
 export function specified(heading: string): Record<string, Record<string, string>> {
-  const section = text.split(`\n## ${heading}\n`)[1] ?? '';
+  const section = text.split('\n## ').find((part) => part.startsWith(`${heading}\n`)) ?? '';
   const rows = section.split('\n').filter((line) => line.startsWith('|'));
   const cells = rows.map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim()));
   const [names = [], , ...phases] = cells;
