@@ -526,8 +526,7 @@ begin
 end $$;
 
 -- Deletes up to `batch` commits below the horizon, oldest first; returns how many, 0 = nothing is left to delete.
-create function viewgate.prune_batch(space text, batch int) returns bigint language plpgsql
-set viewgate.pruning = 'on' as $$
+create function viewgate.prune_batch(space text, batch int) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
@@ -538,6 +537,7 @@ begin
   if exists (select from viewgate.spaces s where s.space = wanted and s.moved = pg_current_xact_id()) then
     raise exception 'viewgate.prune_batch: the horizon was raised in this transaction, and commits go in a later one';
   end if;
+  perform set_config('viewgate.pruning', 'on', true);
   with gone as (
     delete from viewgate.commits c
     where c.space = wanted and c.sequence in (
@@ -548,6 +548,7 @@ begin
   )
   select array_agg(g.part) into parts from gone g;
   delete from viewgate.changes h where h.space = wanted and h.part = any(parts);
+  perform set_config('viewgate.pruning', 'off', true);
   return coalesce(cardinality(parts), 0);
 end $$;
 
