@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "ledger/preflight.hpp"
+#include "ledger/transaction_pooler.hpp"
 #include "support/pg_session.hpp"
 #include "support/postgres_cluster.hpp"
 
@@ -72,6 +73,20 @@ TEST(Preflight, a_durable_primary_is_fine_and_a_standby_is_refused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::unsuitable_database);
   EXPECT_THAT(refused.error().detail, HasSubstr("standby"));
+}
+
+TEST(Preflight, a_pooler_in_transaction_mode_is_refused) {
+  PostgresCluster& cluster = PostgresCluster::shared();
+  const std::string conninfo = cluster.create_database();
+  PreflightOptions options;
+  options.fsync_off = FsyncOff::accept;
+  ASSERT_TRUE(preflight(conninfo, options));
+  TransactionPooler pooler((cluster.server().socket_directory() / ".s.PGSQL.5432").string());
+  // The given string's last word counts: through the pooler, to the same database.
+  const auto refused = preflight(conninfo + " host=127.0.0.1 port=" + std::to_string(pooler.port()), options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::unsuitable_database) << refused.error().detail;
+  EXPECT_THAT(refused.error().detail, HasSubstr("pooler in transaction mode"));
 }
 
 TEST(Preflight, nobody_there_is_unavailable) {
