@@ -1,0 +1,140 @@
+// Goal: one table decides about keys, flags, environment, file and documentation, and everything wrong is told at once
+// with what would be right. Method: the reader alone, files in a scratch directory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gateway/config.hpp"
+#include "gateway/errors.hpp"
+
+namespace viewgate::gateway::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+Config config_of(const ConfigSources& sources) {
+  auto read = read_config(sources);
+  if (const auto* problems = std::get_if<std::vector<std::string>>(&read)) ADD_FAILURE() << problems->at(0);
+  return std::get<Config>(read);
+}
+std::vector<std::string> problems_of(const ConfigSources& sources) {
+  return std::get<std::vector<std::string>>(read_config(sources));
+}
+
+class File {
+ public:
+  explicit File(const std::string& text) : path_(std::filesystem::path(::testing::TempDir()) / "viewgate_config.toml") {
+    std::ofstream(path_) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(ConfigTable, the_defaults_are_valid) {
+  const auto config = config_of({});
+  EXPECT_EQ(config.listen, "127.0.0.1:8080");
+  EXPECT_EQ(config.time_heartbeat, std::chrono::seconds(20));
+  EXPECT_EQ(config.limit_message_bytes, 64 * 1024);
+}
+
+TEST(ConfigTable, a_flag_wins_over_the_environment_and_that_over_the_file) {
+  const File file("threads = 3\n[auth]\nissuer = \"file\"\naudience = \"file\"\n[time]\nhello = \"250ms\"\n");
+  ConfigSources sources;
+  sources.file = file.path();
+  sources.environment = {{"VIEWGATE_AUTH_ISSUER", "environment"}, {"VIEWGATE_AUTH_AUDIENCE", "environment"}};
+  sources.flags = {{"auth.issuer", "flag"}};
+  const auto config = config_of(sources);
+  EXPECT_EQ(config.auth_issuer, "flag");
+  EXPECT_EQ(config.auth_audience, "environment");
+  EXPECT_EQ(config.threads, 3);
+  EXPECT_EQ(config.time_hello, std::chrono::milliseconds(250));
+}
+
+TEST(ConfigTable, all_problems_are_told_at_once_each_with_its_place_and_what_is_right) {
+  const File file("threads = 65\ntreads = 1\n[auth]\nalgorithm = \"none\"\n[time]\nhello = 5\n");
+  ConfigSources sources;
+  sources.file = file.path();
+  sources.environment = {{"VIEWGATE_LISTEN", "8080"}, {"VIEWGATE_LISTENS", "x"}};
+  sources.flags = {{"prune.keep", "-1"}};
+  const auto problems = problems_of(sources);
+  EXPECT_THAT(problems, SizeIs(7));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr(":1: threads is \"65\""), HasSubstr("0 to 64"))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr(":2: there is no setting \"treads\""))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("auth.algorithm"), HasSubstr("one of HS256, RS256"))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("time.hello is \"5\""), HasSubstr("10ms to 1h"))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("VIEWGATE_LISTEN"), HasSubstr("address:port"))));
+  EXPECT_THAT(problems, Contains(HasSubstr("\"VIEWGATE_LISTENS\"")));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("--prune-keep"), HasSubstr("\"-1\""))));
+}
+
+TEST(ConfigTable, a_file_that_is_not_there_or_not_toml_is_named) {
+  ConfigSources sources;
+  sources.file = "/no/such/file.toml";
+  EXPECT_THAT(problems_of(sources), ElementsAre(HasSubstr("/no/such/file.toml")));
+  const File file("threads = 1\nthreads =\n");
+  sources.file = file.path();
+  EXPECT_THAT(problems_of(sources), ElementsAre(HasSubstr(file.path() + ":2")));
+}
+
+TEST(ConfigTable, a_password_is_not_repeated_and_a_long_value_is_cut) {
+  ConfigSources sources;
+  sources.flags = {{"threads", std::string(5000, 'x')}};
+  EXPECT_THAT(problems_of(sources).at(0).size(), ::testing::Lt(300U));
+}
+
+TEST(ConfigTable, values_that_do_not_go_together_are_refused) {
+  ConfigSources sources;
+  sources.flags = {{"time.heartbeat", "30s"}, {"database", "host=x"}, {"embedded", "dir"}};
+  EXPECT_THAT(problems_of(sources), ElementsAre(HasSubstr("time.silence"), HasSubstr("exclude each other")));
+}
+
+TEST(ConfigTable, units_are_read_and_overflow_is_refused) {
+  ConfigSources sources;
+  sources.flags = {{"ring.group_bytes", "2MiB"}, {"time.drain", "1m"}};
+  const auto config = config_of(sources);
+  EXPECT_EQ(config.ring_group_bytes, 2 * 1024 * 1024);
+  EXPECT_EQ(config.drain_window, std::chrono::minutes(1));
+  for (const char* wrong : {"", "1", "1x", "s", "-1s", "9223372036854775807h", "1.5s", "2h"}) {
+    sources.flags = {{"time.drain", wrong}};
+    EXPECT_THAT(problems_of(sources), SizeIs(1)) << wrong;
+  }
+}
+
+TEST(ConfigTable, endpoints) {
+  EXPECT_EQ(parse_endpoint("[::1]:0")->address, "::1");
+  EXPECT_EQ(parse_endpoint("127.0.0.1:65535")->port, 65535);
+  for (const char* wrong : {"", ":1", "a", "a:", "::1:80", "a:65536", "a:-1", "a:1x"}) {
+    EXPECT_FALSE(parse_endpoint(wrong)) << wrong;
+  }
+}
+
+TEST(ConfigTable, every_key_has_its_own_flag_and_environment_name) {
+  std::map<std::string, int> names;
+  for (const auto& setting : settings()) {
+    EXPECT_EQ(++names[flag_of(setting)], 1) << setting.key;
+    EXPECT_EQ(++names[environment_of(setting)], 1) << setting.key;
+    EXPECT_FALSE(setting.text.empty()) << setting.key;
+  }
+}
+
+TEST(ConfigTable, the_documented_tables_are_those_of_the_program) {
+  std::ifstream file(std::string(VIEWGATE_SOURCE_DIR) + "/docs/operating.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr(config_table_markdown()))
+      << "`viewgate version --tables` prints what belongs there";
+  EXPECT_THAT(text.str(), HasSubstr(exit_table_markdown()));
+  EXPECT_THAT(text.str(), HasSubstr(close_table_markdown()));
+}
+
+}  // namespace
+}  // namespace viewgate::gateway::testing

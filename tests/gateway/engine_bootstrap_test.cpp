@@ -1,0 +1,191 @@
+// Goal: one snapshot per group for everyone who needs it, exact rows, bounded memory, and an answer that says when to
+// return where a bound is reached. Method: the engine alone, its surroundings faked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/engine_world.hpp"
+#include "gateway/protocol_json.hpp"
+
+namespace viewgate::gateway::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::shared_ptr<const SnapshotChunks> chunks_of(const BootstrapReply& reply) {
+  return std::get<std::shared_ptr<const SnapshotChunks>>(reply);
+}
+ErrorCode error_of(const BootstrapReply& reply) { return std::get<ErrorCode>(std::get<Refusal>(reply).why); }
+
+class EngineBootstrap : public ::testing::Test {
+ protected:
+  void start(const EngineLimits& limits = {}) {
+    world = std::make_unique<World>(limits);
+    world->follow(0, overdrawn, 5);
+  }
+
+  ActiveModelPtr model = active_model();
+  GroupSpecPtr overdrawn = spec_of(model, subscribe_to("overdrawn"));
+  std::unique_ptr<World> world;
+};
+
+TEST_F(EngineBootstrap, every_row_is_decided_again_and_encoded_once_for_all) {
+  start();
+  const auto one = world->ask_bootstrap(overdrawn);
+  const auto two = world->ask_bootstrap(overdrawn, 1);
+  ASSERT_THAT(world->reader.snapshots, SizeIs(1));
+  auto& snapshot = world->reader.snapshots[0];
+  EXPECT_TRUE(snapshot.on_row(account(1, -5)));
+  EXPECT_TRUE(snapshot.on_row(account(2, 5))) << "outside of the view: left out, and no reason to stop";
+  snapshot.done(at(9));
+  world->run();
+  const auto chunks = chunks_of(*one);
+  EXPECT_EQ(chunks, chunks_of(*two));
+  EXPECT_EQ(chunks->at, at(9));
+  EXPECT_EQ(chunks->position_token, overdrawn->sealer.seal(at(9)));
+  std::string expected;
+  append_snapshot(expected, overdrawn->channel, R"([{"key":[1],"record":{"id":1,"balance":-5}}])");
+  ASSERT_THAT(chunks->chunks, SizeIs(1));
+  EXPECT_EQ(*chunks->chunks[0], expected + "\n");
+}
+
+TEST_F(EngineBootstrap, an_empty_view_has_no_chunk) {
+  start();
+  const auto reply = world->ask_bootstrap(overdrawn);
+  world->reader.snapshots[0].done(at(5));
+  world->run();
+  EXPECT_THAT(chunks_of(*reply)->chunks, IsEmpty());
+}
+
+TEST_F(EngineBootstrap, a_large_one_comes_in_chunks) {
+  EngineLimits limits;
+  limits.snapshot_chunk_bytes = 100;
+  start(limits);
+  const auto reply = world->ask_bootstrap(overdrawn);
+  for (int id = 0; id < 10; ++id) EXPECT_TRUE(world->reader.snapshots[0].on_row(account(id, -1)));
+  world->reader.snapshots[0].done(at(5));
+  world->run();
+  std::size_t records = 0;
+  for (const auto& chunk : chunks_of(*reply)->chunks) {
+    const auto document = std::get<Snapshot>(*parse_server_document(split_documents(*chunk).at(0)));
+    records += read_records(document.records)->size();
+    EXPECT_LT(chunk->size(), 300U);
+  }
+  EXPECT_EQ(records, 10U);
+}
+
+TEST_F(EngineBootstrap, who_comes_a_little_later_shares_it_and_who_comes_too_late_does_not) {
+  start();
+  const auto first = world->ask_bootstrap(overdrawn);
+  world->reader.snapshots[0].done(at(5));
+  world->run();
+  world->now += std::chrono::seconds(1);
+  EXPECT_EQ(chunks_of(*world->ask_bootstrap(overdrawn)), chunks_of(*first));
+  world->now += std::chrono::seconds(2);
+  static_cast<void>(world->ask_bootstrap(overdrawn));
+  EXPECT_THAT(world->reader.snapshots, SizeIs(2));
+}
+
+TEST_F(EngineBootstrap, one_that_lies_too_many_commits_back_is_not_shared) {
+  EngineLimits limits;
+  limits.snapshot_reuse_commits = 1;
+  start(limits);
+  static_cast<void>(world->ask_bootstrap(overdrawn));
+  world->reader.snapshots[0].done(at(5));
+  world->commit(change(6, 1, 10, 20));
+  static_cast<void>(world->ask_bootstrap(overdrawn));
+  EXPECT_THAT(world->reader.snapshots, SizeIs(1));
+  world->commit(change(7, 1, 10, 20));
+  static_cast<void>(world->ask_bootstrap(overdrawn));
+  EXPECT_THAT(world->reader.snapshots, SizeIs(2));
+}
+
+TEST_F(EngineBootstrap, so_many_at_once_so_many_waiting_and_the_surplus_is_told_when_to_return) {
+  EngineLimits limits;
+  limits.snapshot_concurrent = 1;
+  limits.snapshot_queue = 1;
+  start(limits);
+  std::vector<std::shared_ptr<BootstrapReply>> replies;
+  for (const char* owner : {"a", "b", "c"}) {
+    const auto spec = spec_of(model, subscribe_to("owned", std::string(R"({"owner":")") + owner + "\"}"));
+    world->engine.join(0, spec);
+    replies.push_back(world->ask_bootstrap(spec));
+  }
+  EXPECT_THAT(world->reader.snapshots, SizeIs(1));
+  EXPECT_EQ(error_of(*replies[2]), ErrorCode::unavailable);
+  EXPECT_EQ(std::get<Refusal>(*replies[2]).retry_after, limits.retry_after);
+  world->reader.snapshots[0].done(at(5));
+  ASSERT_THAT(world->reader.snapshots, SizeIs(2));
+  world->reader.snapshots[1].done(at(5));
+  world->run();
+  EXPECT_EQ(chunks_of(*replies[0])->at, at(5));
+  EXPECT_EQ(chunks_of(*replies[1])->at, at(5));
+}
+
+TEST_F(EngineBootstrap, one_beyond_its_bound_is_given_up_and_its_memory_is_free_again) {
+  EngineLimits limits;
+  limits.snapshot_chunk_bytes = 50;
+  limits.snapshot_bytes = 200;
+  start(limits);
+  const auto reply = world->ask_bootstrap(overdrawn);
+  auto snapshot = std::move(world->reader.snapshots[0]);
+  int rows = 0;
+  while (rows < 100 && snapshot.on_row(account(rows, -1))) ++rows;
+  EXPECT_LT(rows, 10);
+  snapshot.done(ledger::Error{ledger::errc::rejected, "", "given up"});
+  world->run();
+  EXPECT_EQ(error_of(*reply), ErrorCode::unavailable);
+}
+
+TEST_F(EngineBootstrap, memory_counts_until_the_last_holder_lets_go) {
+  EngineLimits limits;
+  limits.snapshot_chunk_bytes = 50;
+  limits.snapshot_total_bytes = 100;
+  start(limits);
+  const auto reply = world->ask_bootstrap(overdrawn);
+  EXPECT_TRUE(world->reader.snapshots[0].on_row(account(1, -1)));
+  world->reader.snapshots[0].done(at(5));
+  world->run();
+  const auto owned = spec_of(model, subscribe_to("owned", R"({"owner":"ann"})"));
+  world->engine.join(0, owned);
+  world->now += std::chrono::seconds(3);
+  world->engine.tick();
+  EXPECT_EQ(error_of(*world->ask_bootstrap(owned)), ErrorCode::unavailable) << "a socket still holds the chunk";
+  *reply = Refusal{ErrorCode::bad_request};
+  static_cast<void>(world->ask_bootstrap(owned));
+  EXPECT_THAT(world->reader.snapshots, SizeIs(2));
+}
+
+TEST_F(EngineBootstrap, too_long_and_away_have_their_names) {
+  start();
+  const auto slow = world->ask_bootstrap(overdrawn);
+  world->reader.snapshots[0].done(ledger::Error{ledger::errc::timeout, "", ""});
+  world->run();
+  EXPECT_EQ(error_of(*slow), ErrorCode::bootstrap_timeout);
+  world->engine.on_degraded(ledger::Error{ledger::errc::unavailable, "", ""});
+  EXPECT_EQ(error_of(*world->ask_bootstrap(overdrawn)), ErrorCode::unavailable);
+  EXPECT_THAT(world->reader.snapshots, SizeIs(1)) << "not even tried";
+  world->engine.on_restored();
+  static_cast<void>(world->ask_bootstrap(overdrawn));
+  EXPECT_THAT(world->reader.snapshots, SizeIs(2)) << "and it works again";
+}
+
+TEST_F(EngineBootstrap, one_that_was_read_across_a_break_is_never_used) {
+  start();
+  const auto reply = world->ask_bootstrap(overdrawn);
+  auto before = std::move(world->reader.snapshots[0]);
+  world->engine.on_broken("s", ledger::errc::history_diverged, at(3, 9));
+  world->engine.join(0, overdrawn);
+  world->run();
+  EXPECT_EQ(std::get<ResetReason>(std::get<Refusal>(*reply).why), ResetReason::state_unavailable);
+  const auto anew = world->ask_bootstrap(overdrawn);
+  ASSERT_THAT(world->reader.snapshots, SizeIs(2));
+  EXPECT_FALSE(before.on_row(account(1, -1)));
+  before.done(at(5));
+  world->reader.snapshots[1].done(at(3, 9));
+  world->run();
+  EXPECT_EQ(chunks_of(*anew)->at, at(3, 9));
+}
+
+}  // namespace
+}  // namespace viewgate::gateway::testing

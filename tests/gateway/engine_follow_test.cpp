@@ -1,0 +1,214 @@
+// Goal: what the engine tells a reactor, and in which order: joined before every frame above it, each commit once,
+// progress behind what it speaks of, resets after what was delivered. Method: the engine alone, its surroundings faked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/engine_world.hpp"
+#include "gateway/protocol_json.hpp"
+
+namespace viewgate::gateway::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class EngineFollow : public ::testing::Test {
+ protected:
+  ActiveModelPtr model = active_model();
+  GroupSpecPtr overdrawn = spec_of(model, subscribe_to("overdrawn"));
+  GroupSpecPtr owned = spec_of(model, subscribe_to("owned", R"({"owner":"ann"})"));
+  World world;
+  FakeReactor& first = world.reactors[0];
+  FakeReactor& second = world.reactors[1];
+};
+
+TEST_F(EngineFollow, a_join_waits_for_the_tail_and_is_answered_with_its_head) {
+  world.engine.join(0, overdrawn);
+  world.run();
+  EXPECT_THAT(world.tail.calls, ElementsAre("watch s"));
+  EXPECT_THAT(first.take(), IsEmpty());
+  world.engine.on_watched("s", at(5));
+  world.run();
+  EXPECT_THAT(first.take(), ElementsAre("joined " + overdrawn->channel + " at 5"));
+}
+
+TEST_F(EngineFollow, a_commit_is_encoded_once_and_reaches_each_reactor_that_has_the_group) {
+  world.follow(0, overdrawn, 5);
+  world.engine.join(1, spec_of(model, subscribe_to("overdrawn")));
+  world.run();
+  first.take();
+  second.take();
+  world.commit(change(6, 1, 10, -10));
+  EXPECT_THAT(first.take(), ElementsAre("frame 6", "head s 6"));
+  EXPECT_THAT(second.take(), ElementsAre("frame 6", "head s 6"));
+  std::string expected;
+  append_commit(expected, overdrawn->channel, 6, overdrawn->sealer.seal(at(6)),
+                R"([{"kind":"entered","key":[1],"record":{"id":1,"balance":-10}}])");
+  EXPECT_EQ(first.documents, expected + "\n");
+}
+
+TEST_F(EngineFollow, a_reactor_without_the_space_hears_nothing_of_it) {
+  world.follow(0, overdrawn, 5);
+  world.commit(change(6, 1, 10, -10));
+  EXPECT_THAT(second.take(), IsEmpty());
+}
+
+TEST_F(EngineFollow, a_commit_that_touches_no_group_moves_the_head_only) {
+  world.follow(0, overdrawn, 5);
+  first.take();
+  world.commit(change(6, 1, 10, 20));
+  EXPECT_THAT(first.take(), ElementsAre("head s 6"));
+}
+
+TEST_F(EngineFollow, frames_of_the_turn_come_before_the_answer_of_a_join_in_it) {
+  world.follow(0, overdrawn, 5);
+  first.take();
+  world.engine.on_part(change(6, 1, 10, -10));
+  world.engine.join(0, owned);
+  world.engine.on_part(change(7, 1, -10, 10));
+  world.engine.on_turn();
+  world.run();
+  EXPECT_THAT(first.take(),
+              ElementsAre("frame 6", "joined " + owned->channel + " at 6", "frame 7", "frame 7", "head s 7"));
+}
+
+TEST_F(EngineFollow, a_join_inside_a_commit_in_parts_is_answered_at_its_end) {
+  world.follow(0, overdrawn, 5);
+  first.take();
+  auto part = change(6, 1, 10, -10);
+  part->last = false;
+  part->by_key = true;
+  world.commit(part);
+  EXPECT_THAT(first.take(), ElementsAre("piece 6", "head s 5"));
+  world.engine.join(1, owned);
+  world.run();
+  EXPECT_THAT(second.take(), IsEmpty());
+  auto rest = change(6, 2, 10, 20);
+  rest->first = false;
+  rest->by_key = true;
+  world.commit(rest);
+  EXPECT_THAT(first.take(), ElementsAre("frame 6", "head s 6"));
+  EXPECT_THAT(second.take(), ElementsAre("joined " + owned->channel + " at 6", "head s 6"));
+}
+
+TEST_F(EngineFollow, progress_moves_a_quiet_view_to_the_head_and_never_inside_a_commit) {
+  world.follow(0, overdrawn, 5);
+  world.commit(change(6, 1, 10, 20));
+  first.take();
+  auto part = change(7, 1, 10, 20);
+  part->last = false;
+  world.commit(part);
+  world.now += std::chrono::seconds(3);
+  world.engine.tick();
+  world.run();
+  EXPECT_THAT(first.documents, IsEmpty());
+  auto rest = change(7, 2, 10, 20);
+  rest->first = false;
+  world.commit(rest);
+  world.now += std::chrono::seconds(3);
+  world.engine.tick();
+  world.run();
+  std::string expected;
+  append_progress(expected, overdrawn->channel, 7, overdrawn->sealer.seal(at(7)));
+  EXPECT_EQ(first.documents, expected + "\n");
+  world.now += std::chrono::seconds(3);
+  world.engine.tick();
+  world.run();
+  EXPECT_EQ(first.documents, expected + "\n") << "told twice";
+}
+
+TEST_F(EngineFollow, a_broken_history_resets_the_groups_of_its_space_and_follows_from_the_new_head) {
+  world.follow(0, overdrawn, 5);
+  const auto elsewhere = spec_of(model, subscribe_to("overdrawn", "{}", "t"));
+  world.follow(1, elsewhere, 1);
+  first.take();
+  second.take();
+  world.engine.on_part(change(6, 1, 10, -10));
+  world.engine.on_broken("s", ledger::errc::history_diverged, at(3, 9));
+  world.run();
+  EXPECT_THAT(first.take(), ElementsAre("frame 6", "reset history_diverged"));
+  EXPECT_THAT(second.take(), IsEmpty());
+  world.engine.join(0, overdrawn);
+  world.run();
+  EXPECT_THAT(first.take(), ElementsAre("joined " + overdrawn->channel + " at 3"));
+  auto next = change(4, 1, 10, -10);
+  world.commit(next);
+  EXPECT_THAT(first.take(), ElementsAre("frame 4", "head s 4"));
+}
+
+TEST_F(EngineFollow, a_gap_from_the_tail_is_never_delivered_as_if_it_were_none) {
+  world.follow(0, overdrawn, 5);
+  first.take();
+  world.commit(change(8, 1, 10, -10));
+  EXPECT_THAT(first.take(), ElementsAre("reset state_unavailable"));
+}
+
+TEST_F(EngineFollow, a_damaged_record_resets_the_space_and_the_process_lives) {
+  world.follow(0, overdrawn, 5);
+  first.take();
+  auto part = change(6, 1, 10, -10);
+  part->changes[0].after = "{broken";
+  world.commit(part);
+  EXPECT_THAT(first.take(), ElementsAre("reset state_unavailable"));
+  world.engine.join(0, overdrawn);
+  world.commit(change(7, 2, 10, -10));
+  EXPECT_THAT(first.take(), ElementsAre("joined " + overdrawn->channel + " at 6", "frame 7", "head s 7"));
+}
+
+TEST_F(EngineFollow, a_group_that_nobody_has_is_followed_for_its_linger_and_then_its_space_too) {
+  world.follow(0, overdrawn, 5);
+  world.engine.leave(0, overdrawn->id);
+  world.engine.tick();
+  EXPECT_EQ(world.engine.groups(), 1U);
+  world.engine.join(1, overdrawn);
+  world.run();
+  EXPECT_THAT(second.take(), ElementsAre("joined " + overdrawn->channel + " at 5"));
+  world.now += std::chrono::seconds(6);
+  world.engine.tick();
+  EXPECT_EQ(world.engine.groups(), 1U) << "it is in use again";
+  world.engine.leave(1, overdrawn->id);
+  world.now += std::chrono::seconds(6);
+  world.engine.tick();
+  EXPECT_EQ(world.engine.groups(), 0U);
+  world.now += std::chrono::seconds(6);
+  world.engine.tick();
+  EXPECT_EQ(world.engine.spaces(), 0U);
+  EXPECT_THAT(world.tail.calls, ElementsAre("watch s", "unwatch s"));
+}
+
+TEST_F(EngineFollow, a_new_model_resets_what_changed_and_leaves_what_did_not) {
+  world.follow(0, overdrawn, 5);
+  world.engine.join(0, owned);
+  world.run();
+  first.take();
+  std::string text = model_text;
+  text.replace(text.find("balance < 0"), 11, "balance < 1");
+  world.engine.set_model(active_model(text));
+  world.run();
+  EXPECT_THAT(first.take(), ElementsAre("model", "reset view_changed"));
+  EXPECT_EQ(world.engine.groups(), 1U);
+  world.commit(change(6, 1, 10, -10));
+  EXPECT_THAT(first.take(), ElementsAre("frame 6", "head s 6"));
+}
+
+TEST_F(EngineFollow, a_hole_in_a_capture_resets_its_views) {
+  world.follow(0, overdrawn, 5);
+  first.take();
+  auto holed = std::make_shared<ActiveModel>(*model);
+  holed->broken.emplace("accounts", "a trigger is disabled");
+  world.engine.set_model(holed);
+  world.run();
+  EXPECT_THAT(first.take(), ElementsAre("model", "reset view_changed"));
+}
+
+TEST_F(EngineFollow, everyone_hears_that_the_database_is_away_and_that_it_is_back) {
+  world.engine.on_degraded(ledger::Error{ledger::errc::unavailable, "", "gone"});
+  world.engine.on_restored();
+  world.run();
+  EXPECT_THAT(first.take(), ElementsAre("notice degraded", "notice restored"));
+  EXPECT_THAT(second.take(), ElementsAre("notice degraded", "notice restored"));
+}
+
+}  // namespace
+}  // namespace viewgate::gateway::testing

@@ -1,0 +1,170 @@
+// Goal: a reader that was away gets exactly what lies after its position, from recent commits or from one read of the
+// ledger for all who need it, and a position of another history is told so. Method: the engine alone, its surroundings
+// faked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/engine_world.hpp"
+#include "gateway/protocol_json.hpp"
+
+namespace viewgate::gateway::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const History& history_of(const HistoryReply& reply) { return *std::get<std::shared_ptr<const History>>(reply); }
+ResetReason reason_of(const HistoryReply& reply) { return std::get<ResetReason>(std::get<Refusal>(reply).why); }
+ErrorCode error_of(const HistoryReply& reply) { return std::get<ErrorCode>(std::get<Refusal>(reply).why); }
+
+class EngineHistory : public ::testing::Test {
+ protected:
+  EngineHistory() { world.follow(0, overdrawn, 5); }
+
+  std::vector<std::string_view> documents_of(const std::string& text) { return split_documents(text); }
+  /// Everything that was delivered live is what history gives, byte for byte.
+  std::string live() { return world.reactors[0].documents; }
+
+  ActiveModelPtr model = active_model();
+  GroupSpecPtr overdrawn = spec_of(model, subscribe_to("overdrawn"));
+  World world;
+};
+
+TEST_F(EngineHistory, recent_commits_answer_without_the_ledger_and_with_the_same_bytes) {
+  world.commit(change(6, 1, 10, -10));
+  world.commit(change(7, 2, 10, 20));
+  world.commit(change(8, 1, -10, 10));
+  const auto reply = world.ask_history(overdrawn, at(5));
+  EXPECT_EQ(history_of(*reply).text, live());
+  EXPECT_EQ(history_of(*reply).through, at(8));
+  EXPECT_EQ(history_of(*reply).position_token, overdrawn->sealer.seal(at(8)));
+  EXPECT_THAT(world.reader.reads, IsEmpty());
+}
+
+TEST_F(EngineHistory, a_reader_at_the_head_gets_nothing_and_its_own_position) {
+  world.commit(change(6, 1, 10, -10));
+  const auto reply = world.ask_history(overdrawn, at(6));
+  EXPECT_THAT(history_of(*reply).text, IsEmpty());
+  EXPECT_EQ(history_of(*reply).through, at(6));
+}
+
+TEST_F(EngineHistory, another_stamp_among_recent_commits_is_another_history) {
+  world.commit(change(6, 1, 10, -10));
+  EXPECT_EQ(reason_of(*world.ask_history(overdrawn, at(6, 9))), ResetReason::history_diverged);
+  EXPECT_EQ(reason_of(*world.ask_history(overdrawn, at(5, 9))), ResetReason::history_diverged);
+}
+
+TEST_F(EngineHistory, one_read_serves_everyone_whose_position_lies_in_it) {
+  const auto owned = spec_of(model, subscribe_to("owned", R"({"owner":"ann"})"));
+  world.engine.join(1, owned);
+  const auto oldest = world.ask_history(overdrawn, at(1));
+  const auto newer = world.ask_history(overdrawn, at(2));
+  const auto same = world.ask_history(overdrawn, at(2), 1);
+  const auto other = world.ask_history(owned, at(2));
+  ASSERT_THAT(world.reader.reads, SizeIs(1)) << "the first one's read has begun";
+  world.reader.reads[0].on_part(change(2, 1, 10, -10));
+  world.reader.reads[0].done(at(2));
+  world.run();
+  EXPECT_EQ(history_of(*oldest).through, at(2));
+  ASSERT_THAT(world.reader.reads, SizeIs(2)) << "all who came meanwhile share the next";
+  EXPECT_EQ(world.reader.reads[1].after, at(2));
+  world.reader.reads[1].on_part(change(3, 2, 10, -10));
+  world.reader.reads[1].on_part(change(4, 2, -10, -20));
+  world.reader.reads[1].done(at(4));
+  world.run();
+  EXPECT_THAT(documents_of(history_of(*newer).text), SizeIs(2));
+  EXPECT_EQ(&history_of(*newer), &history_of(*same)) << "encoded once";
+  EXPECT_THAT(history_of(*other).text, HasSubstr(owned->channel));
+  EXPECT_EQ(history_of(*other).through, at(4));
+  EXPECT_THAT(world.reader.reads, SizeIs(2));
+}
+
+TEST_F(EngineHistory, a_position_inside_a_read_is_proved_by_its_stamp) {
+  static_cast<void>(world.ask_history(overdrawn, at(0)));
+  const auto lowest = world.ask_history(overdrawn, at(1));
+  const auto liar = world.ask_history(overdrawn, at(2, 9));
+  const auto honest = world.ask_history(overdrawn, at(2));
+  world.reader.reads[0].done(at(0));
+  world.run();
+  ASSERT_THAT(world.reader.reads, SizeIs(2));
+  world.reader.reads[1].on_part(change(2, 1, 10, -10));
+  world.reader.reads[1].on_part(change(3, 1, -10, 10));
+  world.reader.reads[1].done(at(3));
+  world.run();
+  EXPECT_THAT(documents_of(history_of(*lowest).text), SizeIs(2));
+  EXPECT_THAT(documents_of(history_of(*honest).text), SizeIs(1));
+  EXPECT_EQ(reason_of(*liar), ResetReason::history_diverged);
+}
+
+TEST_F(EngineHistory, who_was_not_reached_is_read_for_next) {
+  static_cast<void>(world.ask_history(overdrawn, at(0)));
+  const auto far = world.ask_history(overdrawn, at(1));
+  const auto near = world.ask_history(overdrawn, at(4));
+  world.reader.reads[0].done(at(0));
+  world.reader.reads[1].on_part(change(2, 1, 10, -10));
+  world.reader.reads[1].done(at(2));
+  world.run();
+  EXPECT_EQ(history_of(*far).through, at(2));
+  ASSERT_THAT(world.reader.reads, SizeIs(3));
+  EXPECT_EQ(world.reader.reads[2].after, at(4));
+  world.reader.reads[2].done(at(5));
+  world.run();
+  EXPECT_EQ(history_of(*near).through, at(5));
+}
+
+TEST_F(EngineHistory, row_42_what_was_pruned_is_told_and_hurts_nobody_else) {
+  static_cast<void>(world.ask_history(overdrawn, at(0)));
+  const auto pruned = world.ask_history(overdrawn, at(1));
+  const auto kept = world.ask_history(overdrawn, at(3));
+  world.reader.reads[0].done(at(0));
+  world.reader.reads[1].done(ledger::Error{ledger::errc::history_unavailable, "", "below the horizon"});
+  world.run();
+  EXPECT_EQ(reason_of(*pruned), ResetReason::history_pruned);
+  ASSERT_THAT(world.reader.reads, SizeIs(3));
+  EXPECT_EQ(world.reader.reads[2].after, at(3));
+  world.reader.reads[2].done(at(5));
+  world.run();
+  EXPECT_EQ(history_of(*kept).through, at(5));
+}
+
+TEST_F(EngineHistory, a_position_above_the_head_is_the_ledgers_to_judge) {
+  const auto reply = world.ask_history(overdrawn, at(9));
+  ASSERT_THAT(world.reader.reads, SizeIs(1));
+  world.reader.reads[0].done(ledger::Error{ledger::errc::history_diverged, "", ""});
+  world.run();
+  EXPECT_EQ(reason_of(*reply), ResetReason::history_diverged);
+}
+
+TEST_F(EngineHistory, a_database_that_is_away_answers_all_with_a_time_to_come_back) {
+  static_cast<void>(world.ask_history(overdrawn, at(0)));
+  const auto one = world.ask_history(overdrawn, at(1));
+  const auto two = world.ask_history(overdrawn, at(3));
+  world.reader.reads[0].done(at(0));
+  world.reader.reads[1].done(ledger::Error{ledger::errc::timeout, "", ""});
+  world.run();
+  EXPECT_EQ(error_of(*one), ErrorCode::unavailable);
+  EXPECT_EQ(error_of(*two), ErrorCode::unavailable);
+  EXPECT_GT(std::get<Refusal>(*two).retry_after.count(), 0);
+  EXPECT_THAT(world.reader.reads, SizeIs(2));
+}
+
+TEST_F(EngineHistory, a_stretch_that_would_not_fit_in_memory_starts_the_view_anew) {
+  EngineLimits limits;
+  limits.history_commit_bytes = 50;
+  World small(limits);
+  small.follow(0, overdrawn, 5);
+  const auto reply = small.ask_history(overdrawn, at(1));
+  small.reader.reads[0].on_part(change(2, 1, 10, -10));
+  small.reader.reads[0].done(at(2));
+  small.run();
+  EXPECT_EQ(reason_of(*reply), ResetReason::state_unavailable);
+}
+
+TEST_F(EngineHistory, a_group_that_was_reset_has_no_history) {
+  world.engine.on_broken("s", ledger::errc::history_unavailable, at(5));
+  EXPECT_EQ(reason_of(*world.ask_history(overdrawn, at(5))), ResetReason::state_unavailable);
+}
+
+}  // namespace
+}  // namespace viewgate::gateway::testing
