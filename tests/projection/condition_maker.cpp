@@ -51,6 +51,17 @@ ConditionMaker::Condition ConditionMaker::condition() {
   return {std::move(made.model), std::move(made.sql), object_of(params_), object_of(claims_), strict_};
 }
 
+ConditionMaker::Condition ConditionMaker::printed_value() {
+  params_ = {{"told", "\"\""}};
+  claims_.clear();
+  strict_ = true;
+  static constexpr Type types[] = {Type::numeric, Type::numeric, Type::numeric,     Type::int2,   Type::int4,
+                                   Type::int8,    Type::uuid,    Type::timestamptz, Type::boolean};
+  const Both made = computed(one_of(types), 2);
+  return {"(" + made.model + ")::text = params.told::text", "(" + made.sql + ")::text", object_of(params_),
+          object_of(claims_), strict_};
+}
+
 std::string ConditionMaker::row() {
   static constexpr const char* moments[] = {"2024-01-02 03:04:05.6+05:30",
                                             "infinity",

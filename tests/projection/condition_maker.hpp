@@ -34,6 +34,8 @@ class ConditionMaker {
   explicit ConditionMaker(std::uint64_t seed) : random_(seed) {}
 
   [[nodiscard]] Condition condition();
+  /// (value)::text = params.told::text; `sql` is the left side alone.
+  [[nodiscard]] Condition printed_value();
   /// The values of a row behind its id.
   [[nodiscard]] std::string row();
 

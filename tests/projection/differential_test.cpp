@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <random>
+#include <set>
 
 #include "projection/binding.hpp"
 #include "projection/condition_maker.hpp"
@@ -27,6 +28,12 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+/// How long each test asks.
+std::chrono::steady_clock::time_point end_of_questions() {
+  return std::chrono::steady_clock::now() +
+         std::chrono::seconds(number_from_environment("VIEWGATE_DIFFERENTIAL_SECONDS", 10));
+}
+
 /// One row as PostgreSQL keeps it.
 struct Row {
   std::string key;
@@ -35,24 +42,29 @@ struct Row {
 
 class Differential : public ::testing::Test {
  protected:
-  Differential() : database_(PostgresCluster::shared().create_empty_database()), session_(database_) {
+  Differential()
+      : seed_(number_from_environment("VIEWGATE_SEED", std::random_device{}())),
+        maker_(seed_),
+        session_(PostgresCluster::shared().create_empty_database()) {
+    std::cout << "VIEWGATE_SEED=" << seed_ << std::endl;
     session_.run("set timezone = 'UTC'; set extra_float_digits = 1; set client_min_messages = error");
     session_.run(std::string("create table public.sample (") + ConditionMaker::columns + ")");
     // A scan, so that columns are not constants to the planner, which may otherwise leave operands out.
     session_.run(
-        "create function public.ask(condition text) returns table (id int4, answer text) language plpgsql as $$"
-        " declare told bool; begin"
+        "create function public.ask(question text) returns table (id int4, answer text) language plpgsql as $$"
+        " declare told text; begin"
         " for id in select s.id from public.sample s order by s.id loop"
-        "  begin execute 'select ' || condition || ' from public.sample t where t.id = $1' into told using id;"
-        "   answer := coalesce(told::text, 'null');"
-        "  exception when others then answer := sqlstate || ' ' || sqlerrm; end;"
+        "  begin execute 'select (' || question || ')::text from public.sample t where t.id = $1' into told using id;"
+        "   answer := coalesce(told, 'null');"
+        "  exception when others then answer := 'error ' || sqlstate || ' ' || sqlerrm; end;"
         "  return next; end loop; end $$");
+    catalog_ = catalog();
   }
 
-  void fill(ConditionMaker& maker, int rows) {
+  void fill(int rows) {
     std::string values;
     for (int id = 1; id <= rows; ++id) {
-      values += (values.empty() ? "(" : ", (") + std::to_string(id) + ", " + maker.row() + ")";
+      values += (values.empty() ? "(" : ", (") + std::to_string(id) + ", " + maker_.row() + ")";
     }
     session_.run("truncate public.sample; insert into public.sample values " + values);
     rows_.clear();
@@ -61,8 +73,8 @@ class Differential : public ::testing::Test {
     }
   }
 
-  [[nodiscard]] Catalog catalog() {
-    Catalog out;
+  /// As the gateway fills it.
+  Catalog catalog() {
     CatalogTable table;
     table.schema = "public";
     table.name = "sample";
@@ -71,13 +83,58 @@ class Differential : public ::testing::Test {
       table.columns.push_back({*row[0], *row[1], *row[2] == "t"});
       if (*row[3] != "0") table.primary_key.push_back(*row[0]);
     }
-    out.tables.push_back(table);
+    return Catalog{{table}};
+  }
+
+  GroupPtr group_of(const ConditionMaker::Condition& condition) {
+    const ModelPtr model = parse_or_throw(
+        "create table sample (like public.sample) with (space = 'space');\ncreate view v as select id from sample "
+        "where " +
+            condition.model + ";\ncreate policy p on v using (true);",
+        catalog_);
+    return projection::bind(*model, "v", condition.params, condition.claims, "s1").value().group;
+  }
+
+  /// What PostgreSQL says for each row; an error begins with "error ".
+  std::vector<std::string> ask(const std::string& question) {
+    std::vector<std::string> out;
+    for (const PgRow& row : session_.query("select a.answer from public.ask($1) a order by a.id", {question})) {
+      out.push_back(*row[0]);
+      // Errors of evaluation only: what does not even parse there means that we take what PostgreSQL refuses.
+      const std::string& answer = out.back();
+      EXPECT_TRUE(!is_error(answer) || answer.starts_with("error 22") || answer.starts_with("error 0A000")) << answer;
+    }
     return out;
   }
 
-  std::string database_;
+  static bool is_error(const std::string& answer) { return answer.starts_with("error "); }
+
+  [[nodiscard]] std::string trace(const ConditionMaker::Condition& condition) const {
+    return "VIEWGATE_SEED=" + std::to_string(seed_) + " condition: " + condition.model +
+           "\nparams: " + condition.params + "\nin PostgreSQL: " + condition.sql;
+  }
+
+  void expect_superset(const Group& group, const std::vector<std::string>& inside) {
+    const std::string query = read_plan(group).query();
+    std::set<std::string> found;
+    try {
+      for (const PgRow& row : session_.run("select r.text::jsonb ->> 'id' from (" + query + ") as r(text)"))
+        found.insert(*row[0]);
+    } catch (const PgError& error) {
+      ADD_FAILURE() << "the pushed-down query raises: " << error.what() << "\n" << query;
+      return;
+    }
+    pushed_out_ += rows_.size() - found.size();
+    for (const std::string& key : inside)
+      EXPECT_TRUE(found.contains(key)) << "record " << key << " is not in " << query;
+  }
+
+  const std::uint64_t seed_;
+  ConditionMaker maker_;
   PgSession session_;
+  Catalog catalog_;
   std::vector<Row> rows_;
+  std::size_t pushed_out_ = 0;
 };
 
 const char* spelt(Truth truth) {
@@ -95,67 +152,62 @@ const char* spelt(Truth truth) {
 }
 
 TEST_F(Differential, the_evaluator_agrees_with_postgresql) {
-  const std::uint64_t seed = number_from_environment("VIEWGATE_SEED", std::random_device{}());
-  const std::chrono::seconds time(number_from_environment("VIEWGATE_DIFFERENTIAL_SECONDS", 20));
-  std::cout << "VIEWGATE_SEED=" << seed << std::endl;
-  RecordProperty("seed", std::to_string(seed));
-  ConditionMaker maker(seed);
-  const auto end = std::chrono::steady_clock::now() + time;
-  const Catalog known = catalog();
-  int conditions = 0;
+  const auto end = end_of_questions();
   std::map<std::string, int> answers;
-  while (std::chrono::steady_clock::now() < end) {
-    if (conditions % 50 == 0) fill(maker, 12);
-    ++conditions;
-    const ConditionMaker::Condition condition = maker.condition();
-    SCOPED_TRACE("VIEWGATE_SEED=" + std::to_string(seed) + " condition: " + condition.model +
-                 "\nparams: " + condition.params + "\nin PostgreSQL: " + condition.sql);
-    const ParsedModel parsed = parse_model(
-        "create table sample (like public.sample) with (space = 'space');\ncreate view v as select id from sample "
-        "where " +
-            condition.model + ";\ncreate policy p on v using (true);",
-        known);
-    ASSERT_TRUE(parsed.problems.empty()) << parsed.problems.front().text("model");
-    const auto bound = projection::bind(*parsed.model, "v", condition.params, condition.claims, "s1");
-    ASSERT_TRUE(bound) << bound.error().detail;
-    const Group& group = *bound->group;
-    const PgRows theirs = session_.query("select a.answer from public.ask($1) a order by a.id", {condition.sql});
-    ASSERT_EQ(theirs.size(), rows_.size());
+  int conditions = 0;
+  while (std::chrono::steady_clock::now() < end && !HasFailure()) {
+    if (conditions++ % 50 == 0) fill(12);
+    const ConditionMaker::Condition condition = maker_.condition();
+    SCOPED_TRACE(trace(condition));
+    const GroupPtr group = group_of(condition);
+    const std::vector<std::string> theirs = ask(condition.sql);
     std::vector<std::string> inside;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const auto record = Record::parse(group.table().layout, rows_[i].text);
+      const auto record = Record::parse(group->table().layout, rows_[i].text);
       ASSERT_TRUE(record) << rows_[i].text;
-      const Truth ours = evaluate_truth(group.predicate(), *record);
-      const std::string their = *theirs[i][0];
-      const bool raised = their != "true" && their != "false" && their != "null";
-      ++answers[raised ? "error" : their];
+      const Truth ours = evaluate_truth(group->predicate(), *record);
+      const std::string their = is_error(theirs[i]) ? "error" : theirs[i];
+      ++answers[their];
       if (ours == Truth::yes) inside.push_back(rows_[i].key);
-      // Ours may decide without an operand that PostgreSQL fails on, and never the other way: where PostgreSQL has an
-      // answer and ours is an error, PostgreSQL has skipped the failing operand, which makes the record outside here.
-      EXPECT_TRUE(!raised || their.starts_with("22") || their.starts_with("0A000")) << their;
-      if ((raised || ours == Truth::error) && !condition.strict) continue;
-      EXPECT_EQ(spelt(ours), raised ? "error" : their) << rows_[i].text << "\n" << their;
+      // Ours may decide without an operand that PostgreSQL fails on; and PostgreSQL may leave out an operand that is an
+      // error here, which makes the record outside.
+      if (!condition.strict && (their == "error" || ours == Truth::error)) continue;
+      EXPECT_EQ(spelt(ours), their) << rows_[i].text << "\n" << theirs[i];
     }
-    const std::string query = read_plan(group).query();
-    std::vector<std::string> found;
-    try {
-      for (const PgRow& row : session_.run("select (to_jsonb ->> 'id') from (" + query +
-                                           ") as q(to_jsonb_text), lateral (select to_jsonb_text::jsonb as to_jsonb) j "
-                                           "order by (to_jsonb ->> 'id')::int")) {
-        found.push_back(*row[0]);
-      }
-    } catch (const PgError& error) {
-      ADD_FAILURE() << "the pushed-down query raises: " << error.what() << "\n" << query;
-    }
-    for (const std::string& key : inside) {
-      EXPECT_NE(std::find(found.begin(), found.end(), key), found.end()) << "record " << key << " is not in " << query;
-    }
-    if (HasFailure()) break;
+    expect_superset(*group, inside);
   }
-  std::cout << conditions << " conditions;";
+  std::cout << conditions << " conditions; pushed out " << pushed_out_ << ";";
   for (const auto& [answer, count] : answers) std::cout << " " << answer << " " << count;
   std::cout << std::endl;
   for (const char* answer : {"true", "false", "null", "error"}) EXPECT_GT(answers[answer], 0) << answer;
+  EXPECT_GT(pushed_out_, 0U);
+}
+
+TEST_F(Differential, values_print_as_postgresql_prints_them) {
+  const auto end = end_of_questions();
+  int values = 0;
+  int errors = 0;
+  for (int asked = 0; std::chrono::steady_clock::now() < end && !HasFailure(); ++asked) {
+    if (asked % 50 == 0) fill(12);
+    const ConditionMaker::Condition condition = maker_.printed_value();
+    SCOPED_TRACE(trace(condition));
+    const GroupPtr group = group_of(condition);
+    if (group->predicate().kind != Expression::Kind::comparison)
+      continue;  // an operand is NULL or an error: nothing is left
+    const Expression& printed = group->predicate().children.front();
+    const std::vector<std::string> theirs = ask(condition.sql);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const auto record = Record::parse(group->table().layout, rows_[i].text);
+      ASSERT_TRUE(record) << rows_[i].text;
+      const Value value = evaluate(printed, *record);
+      const std::string ours = is_fault(value) ? "error" : is_null(value) ? "null" : print_text(value);
+      ++(is_fault(value) ? errors : values);
+      if (!condition.strict && (ours == "error" || is_error(theirs[i]))) continue;
+      EXPECT_EQ(ours, is_error(theirs[i]) ? "error" : theirs[i]) << rows_[i].text << "\n" << theirs[i];
+    }
+  }
+  std::cout << values << " values, " << errors << " errors" << std::endl;
+  EXPECT_GT(values, errors);
 }
 
 }  // namespace

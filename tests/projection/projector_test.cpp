@@ -210,6 +210,14 @@ TEST(Parts, a_group_that_joins_inside_a_commit_starts_with_the_next) {
   EXPECT_EQ(projector.project(three_parts(6)[0]).value().size(), 2U);
 }
 
+TEST(Parts, a_commit_cut_short_is_forgotten_at_the_next_first_part) {
+  Projector projector;
+  const GroupPtr group = group_where(columns, "id", "a = 1");
+  projector.add(group);
+  EXPECT_EQ(projector.project(three_parts(5)[0]).value().size(), 1U);
+  EXPECT_THAT(projector.project(Make::part("s1", 5, {})).value(), IsEmpty());
+}
+
 TEST(Parts, a_commit_cut_short_is_forgotten_on_reset) {
   Projector projector;
   const GroupPtr group = group_where(columns, "id", "a = 1");
