@@ -8,6 +8,7 @@ namespace viewgate::loadtest {
 namespace {
 
 constexpr std::chrono::milliseconds sweep_interval{10};
+constexpr std::size_t behind_shown = 10;
 constexpr std::size_t bytes_before_cut_max = 400'000;
 
 }  // namespace
@@ -150,16 +151,18 @@ std::string Swarm::summary() const {
       << totals_.bytes / 1'000'000 << "\n";
   for (const auto& [why, count] : totals_.endings) out << "  ended " << count << " x " << why << "\n";
   const std::lock_guard lock(goal_mutex_);
+  std::size_t behind = 0;
   for (const auto& client : clients_) {
     for (std::size_t i = 0; i < client->subscriptions().size(); ++i) {
       const Fold& fold = client->fold_of(i);
       const auto goal = goal_.find(client->subscriptions()[i].wanted.space);
-      if (goal != goal_.end() && (!fold.live() || fold.sequence() < goal->second)) {
+      if (goal != goal_.end() && (!fold.live() || fold.sequence() < goal->second) && ++behind <= behind_shown) {
         out << "  " << fold.name() << " is at " << fold.sequence() << " of " << goal->second
             << (fold.live() ? "" : ", not live") << "\n";
       }
     }
   }
+  if (behind > behind_shown) out << "  " << behind << " in all are behind\n";
   return out.str();
 }
 

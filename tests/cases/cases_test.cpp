@@ -86,8 +86,10 @@ TEST_F(Cases, case_06_the_cursor_of_a_quiet_view_moves_on_with_the_space) {
   const Opened opened = client.open({.space = space});
   ASSERT_THAT(keys(opened), ElementsAre("[601]"));
   write(insert(602, "a", "0"));
-  write("do $$ begin for i in 1.." + std::to_string(others) +
-        " loop update items set a = i where id = 602; commit; end loop; end $$");
+  PgSession quick(line.database());
+  quick.run("set synchronous_commit = off");
+  quick.run("do $$ begin for i in 1.." + std::to_string(others) +
+            " loop update items set a = i where id = 602; commit; end loop; end $$");
   const std::int64_t head = line.settled_head(space);
   ASSERT_GE(head, others);
   Document progress;

@@ -15,6 +15,20 @@
 
 namespace viewgate::testing {
 
+namespace {
+
+/// What steers the tests is no setting of the program: it refuses a VIEWGATE_… that it does not know.
+void forget_our_environment() {
+  std::vector<std::string> ours;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (text.starts_with("VIEWGATE_P")) ours.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : ours) ::unsetenv(name.c_str());
+}
+
+}  // namespace
+
 ChildProcess::ChildProcess(const ChildOptions& options) {
   std::vector<char*> arguments;
   for (const std::string& argument : options.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -28,6 +42,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   ::dup2(fd, STDOUT_FILENO);
   ::dup2(fd, STDERR_FILENO);
+  forget_our_environment();
   for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::execv(arguments.front(), arguments.data());
   ::_exit(127);

@@ -37,8 +37,9 @@ create policy readers on not_in_null using (claims.role = 'reader');
 )";
 
 std::vector<std::string> quick_deadlines() {
-  return {"--time-hello",    "500ms", "--time-handshake", "500ms", "--time-message", "500ms", "--time-close", "200ms",
-          "--time-progress", "100ms", "--time-retry",     "100ms", "--time-drain",   "500ms", "--threads",    "2"};
+  return {"--time-hello", "500ms", "--time-handshake", "500ms", "--time-message", "500ms",
+          "--time-close", "200ms", "--time-progress",  "100ms", "--time-retry",   "100ms",
+          "--time-drain", "500ms", "--snapshot-reuse", "0s",    "--threads",      "2"};
 }
 
 Finished apply_model(const std::string& text, const std::string& database) {

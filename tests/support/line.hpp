@@ -19,7 +19,7 @@ namespace viewgate::testing {
 extern const char* const items_table;
 extern const char* const items_model;
 
-/// Deadlines at about a twentieth of their defaults.
+/// Deadlines at about a twentieth of their defaults, and every bootstrap read anew.
 std::vector<std::string> quick_deadlines();
 
 /// The test program's shared cluster with fsync on: without it the gateway does not start.

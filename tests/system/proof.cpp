@@ -146,7 +146,9 @@ class Stage {
 std::string secret() { return file_text(key_file()); }
 
 void append(std::vector<std::string>& to, const std::string& label, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) to.push_back(label + line);
+  constexpr std::size_t shown = 20;
+  for (std::size_t i = 0; i < lines.size() && i < shown; ++i) to.push_back(label + lines[i]);
+  if (lines.size() > shown) to.push_back(label + std::to_string(lines.size()) + " such lines in all");
 }
 
 }  // namespace
