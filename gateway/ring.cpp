@@ -30,8 +30,9 @@ void Ring::append(const GroupFrame& frame) {
   assert(!frame.text.empty() && frame.text.back() == '\n');
   assert(frame.position.sequence >= last_sequence());
   Segment& segment = segment_for(frame.text.size());
-  // Planted: what would begin the next segment is lost.
-  if (ledger::is_planted("lose_ring_doc") && segment.text.empty() && segments_.size() > 1) return;
+  // Planted: some frames that would begin a segment are lost.
+  const bool begins_segment = segment.text.empty() && segments_.size() > 1;
+  if (ledger::is_planted("lose_ring_doc") && begins_segment && frame.position.sequence.value % 2 == 0) return;
   entries_.push_back({end_, frame.position, frame.whole});
   segment.text += frame.text;
   end_ += frame.text.size();

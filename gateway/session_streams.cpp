@@ -105,10 +105,9 @@ void Session::restart(Subscription& subscription, ResetReason reason) {
 }
 
 void Session::start_anew(std::vector<SubscriptionName> names, ResetReason reason) {
-  for (auto& each : names) {
-    tell(ResetRequired{each.request.id, reason});
-    open(std::move(each), std::nullopt);
-  }
+  // First every reset, then every subscribed: those that share a set must not drop it when it has begun anew.
+  for (const auto& each : names) tell(ResetRequired{each.request.id, reason});
+  for (auto& each : names) open(std::move(each), std::nullopt);
 }
 
 // Time.

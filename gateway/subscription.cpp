@@ -18,6 +18,14 @@ std::string_view whole_documents(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, end + 1);
 }
 
+/// Whether the last document holds this position.
+bool ends_with(std::string_view documents, std::string_view position) {
+  if (documents.empty()) return false;
+  const auto before = documents.rfind('\n', documents.size() - 2);
+  const auto last = documents.substr(before == std::string_view::npos ? 0 : before + 1);
+  return last.find(position) != std::string_view::npos;
+}
+
 }  // namespace
 
 Subscription::Subscription(Session& session, Fanout& fanout, SubscriptionName first, std::optional<Cursor> cursor)
@@ -167,8 +175,7 @@ bool Subscription::write_chunk(Message& message) {
     ++next_chunk_;
     return true;
   }
-  at_ = snapshot_->at;
-  in_ring_ = false;
+  stand_at(snapshot_->at);
   message.own(ready_document(at_.sequence, snapshot_->position_token));
   moved_ = true;
   message.keep(std::move(snapshot_));
@@ -194,19 +201,36 @@ bool Subscription::write_history(Message& message) {
     moved_ = true;
     return true;
   }
-  in_vain_ = history_->through == at_;
-  at_ = history_->through;
-  in_ring_ = false;
+  const bool moves = history_->through != at_;
+  // A read that others share may end where this one begins; there is nothing to ask for only at the head.
+  in_vain_ = !moves && at_.sequence >= group_.head();
+  // What lay between may not touch the view, or end before `through`: the cursor moves all the same.
+  if (moves && !ends_with(history_->text, history_->position_token)) {
+    std::string document;
+    append_progress(document, spec().channel, history_->through.sequence.value, history_->position_token);
+    message.own(document + '\n');
+    moved_ = true;
+  }
+  stand_at(history_->through);
   message.keep(std::move(history_));
   step(Event::history_written);
   return true;
 }
 
+void Subscription::stand_at(ledger::Position position) {
+  at_ = position;
+  ahead_ = position.sequence > group_.head();
+  in_ring_ = false;
+}
+
 /// False: it is not in the ring any more (and the history was asked for), or nothing above at_ is there yet.
 bool Subscription::find_place_in_ring() {
   const Ring& ring = group_.ring;
+  // A snapshot or a cursor may be ahead of the stream. If the database then loses what lies between and goes on with other
+  // commits of the same numbers, the stream does not see that: the ledger is asked once the stream has passed the place.
+  const bool unsure = ahead_ && ring.last_sequence() > at_.sequence && !ring.knows(at_);
   const bool held = in_ring_ ? ring.holds(offset_) : ring.covers(at_.sequence);
-  if (!held) {
+  if (!held || unsure) {
     // A commit begun cannot be taken up in its middle by another road: the client resumes at the commit before it.
     if (std::exchange(mid_commit_, false)) {
       session_.close(close_code::slow_reader, "too slow inside a large commit; resume with the stored cursor");

@@ -84,6 +84,7 @@ class Subscription {
   [[nodiscard]] bool write_chunk(Message& message);
   [[nodiscard]] bool write_history(Message& message);
   [[nodiscard]] bool write_ring(Message& message);
+  void stand_at(ledger::Position position);
   [[nodiscard]] bool find_place_in_ring();
   [[nodiscard]] std::string ready_document(ledger::Sequence sequence, std::string_view position) const;
 
@@ -104,10 +105,11 @@ class Subscription {
   std::shared_ptr<const History> history_;
   std::size_t history_written_ = 0;
 
-  ledger::Position at_;         // of the last commit that was written whole
-  bool in_ring_ = false;        // offset_ says what comes next; else: the first frame above at_
+  ledger::Position at_;   // of the last commit that was written whole
+  bool ahead_ = false;    // at_ is one that the stream has not come to, so its stamp was not compared with the stream's
+  bool in_ring_ = false;  // offset_ says what comes next; else: the first frame above at_
   bool mid_commit_ = false;     // offset_ stands inside a commit
-  bool in_vain_ = false;        // the last history brought nothing
+  bool in_vain_ = false;        // the last history brought nothing, since there is nothing whole
   Ring::Offset asked_end_ = 0;  // where the ring ended when it was asked for
   Ring::Offset offset_ = 0;
   bool ready_ = false;

@@ -240,7 +240,8 @@ TEST(session_stream, a_cursor_that_the_ledger_confirms_resumes_at_once) {
   EXPECT_EQ(world.engine.histories.front().after, at(5));
   world.history(9, world.line(7));
   const auto documents = client->take();
-  ASSERT_THAT(types(documents), ElementsAre("subscribed", "ready", "c7"));
+  ASSERT_THAT(types(documents), ElementsAre("subscribed", "ready", "c7", "progress"));
+  EXPECT_EQ(member(documents[3], "position"), "p9") << "what came after 7 does not touch the view";
   EXPECT_EQ(member(documents[0], "resumed"), "true");
   EXPECT_EQ(member(documents[1], "sequence"), "5");
   EXPECT_EQ(member(documents[0], "context") + "." + member(documents[1], "position"), *request.cursor);
@@ -272,6 +273,24 @@ TEST(session_stream, a_cursor_from_a_node_that_is_ahead_skips_what_comes_late_he
   const auto spec = world.spec(subscribe("a"));
   for (int i = 10; i <= 14; ++i) world.deliver({world.frame(spec, i)}, i);
   EXPECT_THAT(types(client->take()), ElementsAre("c13", "c14"));
+}
+
+TEST(session_stream, a_snapshot_ahead_of_a_stream_that_takes_another_line_is_found_out) {
+  SessionWorld world;
+  auto client = live(world, 10);
+  auto second = world.open("bob");
+  second->say_message(subscribe("b"));
+  world.run();
+  world.snapshot(12);
+  EXPECT_THAT(types(second->take()), ElementsAre("subscribed", "snapshot", "ready"));
+  const auto spec = world.spec(subscribe("a"));
+  // The database lost 11 and 12 and gave the numbers again; the stream stood at 10 and saw nothing of it.
+  world.deliver({world.frame(spec, 13)}, 13);
+  EXPECT_THAT(second->take(), IsEmpty());
+  ASSERT_EQ(world.engine.histories.size(), 1U);
+  EXPECT_EQ(world.engine.histories.front().after, at(12));
+  world.refuse_history({ResetReason::history_diverged});
+  EXPECT_THAT(types(second->take()), ElementsAre("reset_required", "subscribed"));
 }
 
 TEST(session_stream, a_refused_cursor_is_followed_by_a_bootstrap_on_the_same_subscription) {
@@ -393,7 +412,7 @@ TEST(session_stream, a_void_group_starts_anew_for_each_of_its_names) {
   world.fanout.on_reset(world.spec(subscribe("a"))->id, ResetReason::history_diverged);
   world.run();
   const auto documents = client->take();
-  ASSERT_THAT(types(documents), ElementsAre("reset_required", "subscribed", "reset_required", "subscribed"));
+  ASSERT_THAT(types(documents), ElementsAre("reset_required", "reset_required", "subscribed", "subscribed"));
   EXPECT_EQ(member(documents[3], "same_as"), "a");
   ASSERT_EQ(world.engine.joins.size(), 1U) << "the engine has forgotten the group: it is joined again";
   world.joined(3);

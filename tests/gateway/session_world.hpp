@@ -180,7 +180,10 @@ class SessionWorld {
   }
 
   /// A short document in place of a commit's.
-  static std::string document(std::int64_t sequence) { return "{\"type\":\"c" + std::to_string(sequence) + "\"}"; }
+  static std::string document(std::int64_t sequence) {
+    const auto number = std::to_string(sequence);
+    return R"({"type":"c)" + number + R"(","position":"p)" + number + "\"}";
+  }
   static std::string line(std::int64_t sequence) { return document(sequence) + "\n"; }
 
   GroupFramePtr frame(const GroupSpecPtr& spec, std::int64_t sequence, bool whole = true, std::size_t bytes = 0) const {
