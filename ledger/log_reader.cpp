@@ -155,7 +155,8 @@ pg::Task<void> Reader::Work::read_some(pg::Connection& connection, PartBuilder& 
     return !stopped_;
   };
   std::function<bool(const pg::Row&)> on_row = add;
-  auto done = co_await connection.stream(std::move(sql), std::move(params), std::move(on_row), options_.time_max);
+  auto done =
+      co_await connection.stream_prepared(std::move(sql), std::move(params), std::move(on_row), options_.time_max);
   if (!done) co_return done.error();
   builder.finish();
   co_return done;

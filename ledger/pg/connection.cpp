@@ -36,7 +36,7 @@ std::string session_settings(const ConnectOptions& options, int server_version) 
   sql += "; set idle_in_transaction_session_timeout = " + milliseconds(options.idle_in_transaction_timeout);
   if (server_version >= 140000) sql += "; set idle_session_timeout = 0";
   if (server_version >= 170000) sql += "; set transaction_timeout = 0";
-  return sql;
+  return sql + "; " + options.planner_settings;
 }
 
 bool has_failed(const PGresult* result) {
@@ -71,6 +71,12 @@ bool send(PGconn* connection, const std::string& sql, const Params& params) {
   const std::vector<const char*> values = pointers(params);
   return PQsendQueryParams(connection, sql.c_str(), static_cast<int>(values.size()), nullptr, values.data(), nullptr,
                            nullptr, 0) == 1;
+}
+
+bool send_prepared(PGconn* connection, const std::string& name, const Params& params) {
+  const std::vector<const char*> values = pointers(params);
+  return PQsendQueryPrepared(connection, name.c_str(), static_cast<int>(values.size()), values.data(), nullptr, nullptr,
+                             0) == 1;
 }
 
 }  // namespace
@@ -163,6 +169,7 @@ void Connection::close() {
   socket_->release();
   if (conn_) PQfinish(conn_);
   conn_ = nullptr;
+  prepared_.clear();
 }
 
 bool Connection::is_open() const { return conn_ && PQstatus(conn_) == CONNECTION_OK; }
@@ -288,15 +295,42 @@ Task<ResultPtr> Connection::collect(Deadline& deadline) {
   co_return last;
 }
 
-Task<Rows> Connection::exec(std::string sql, Params params, std::chrono::milliseconds time_max) {
-  Deadline deadline(*socket_, time_max);
-  if (!conn_) co_return closed_error(deadline);
-  if (!send(conn_, sql, params)) co_return give_up(error_of(conn_));
+/// The answer to what was sent, whole.
+Task<Rows> Connection::receive(bool was_sent, Deadline& deadline) {
+  if (!was_sent) co_return give_up(error_of(conn_));
   auto flushed = co_await flush(deadline);
   if (!flushed) co_return flushed.error();
   auto result = co_await collect(deadline);
   if (!result) co_return result.error();
   co_return Rows(std::move(*result));
+}
+
+/// The name under which the session knows the statement.
+Task<std::string> Connection::prepare(const std::string& sql, Deadline& deadline) {
+  if (!conn_) co_return closed_error(deadline);
+  const auto known = prepared_.find(sql);
+  if (known != prepared_.end()) co_return known->second;
+  std::string name = "s" + std::to_string(prepared_.size());
+  const bool was_sent = PQsendPrepare(conn_, name.c_str(), sql.c_str(), 0, nullptr) == 1;
+  auto done = co_await receive(was_sent, deadline);
+  if (!done) co_return done.error();
+  prepared_.emplace(sql, name);
+  co_return name;
+}
+
+Task<Rows> Connection::exec(std::string sql, Params params, std::chrono::milliseconds time_max) {
+  Deadline deadline(*socket_, time_max);
+  if (!conn_) co_return closed_error(deadline);
+  const bool was_sent = send(conn_, sql, params);
+  co_return co_await receive(was_sent, deadline);
+}
+
+Task<Rows> Connection::exec_prepared(std::string sql, Params params, std::chrono::milliseconds time_max) {
+  Deadline deadline(*socket_, time_max);
+  auto name = co_await prepare(sql, deadline);
+  if (!name) co_return name.error();
+  const bool was_sent = send_prepared(conn_, *name, params);
+  co_return co_await receive(was_sent, deadline);
 }
 
 Task<void> Connection::exec_script(std::string sql, std::chrono::milliseconds time_max) {
@@ -346,7 +380,23 @@ Task<void> Connection::stream(std::string sql, Params params, std::function<bool
                               std::chrono::milliseconds silence_max) {
   Deadline deadline(*socket_, silence_max);
   if (!conn_) co_return closed_error(deadline);
-  if (!send(conn_, sql, params) || PQsetSingleRowMode(conn_) != 1) co_return give_up(error_of(conn_));
+  const bool was_sent = send(conn_, sql, params);
+  co_return co_await receive_stream(was_sent, on_row, deadline);
+}
+
+Task<void> Connection::stream_prepared(std::string sql, Params params, std::function<bool(const Row&)> on_row,
+                                       std::chrono::milliseconds silence_max) {
+  Deadline deadline(*socket_, silence_max);
+  auto name = co_await prepare(sql, deadline);
+  if (!name) co_return name.error();
+  const bool was_sent = send_prepared(conn_, *name, params);
+  co_return co_await receive_stream(was_sent, on_row, deadline);
+}
+
+/// The answer to what was sent, row by row.
+Task<void> Connection::receive_stream(bool was_sent, const std::function<bool(const Row&)>& on_row,
+                                      Deadline& deadline) {
+  if (!was_sent || PQsetSingleRowMode(conn_) != 1) co_return give_up(error_of(conn_));
   auto flushed = co_await flush(deadline);
   if (!flushed) co_return flushed.error();
   std::optional<Error> error;

@@ -14,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ struct ConnectOptions {
   std::chrono::milliseconds statement_timeout{0};  ///< by the server; 0 = none
   /// How long a transaction of ours may be idle, and so hold a space's lock, if this process is stopped.
   std::chrono::milliseconds idle_in_transaction_timeout{5000};
+  std::string planner_settings;  ///< further SET commands, each ended by a semicolon
 };
 
 struct Statement {
@@ -56,6 +58,9 @@ class Connection {
   /// One statement with parameters; all its rows. A server error leaves the connection usable.
   Task<Rows> exec(std::string sql, Params params, std::chrono::milliseconds time_max);
 
+  /// The same for a statement that is run again and again: prepared on this connection at its first use.
+  Task<Rows> exec_prepared(std::string sql, Params params, std::chrono::milliseconds time_max);
+
   /// Several statements in one round trip (pipeline mode). The first error is returned, the rest is then skipped by the
   /// server; an explicit transaction among them stays open and failed.
   Task<std::vector<Rows>> exec_all(std::vector<Statement> statements, std::chrono::milliseconds time_max);
@@ -67,6 +72,10 @@ class Connection {
   /// false to give up: the connection is closed and the error is `rejected`.
   Task<void> stream(std::string sql, Params params, std::function<bool(const Row&)> on_row,
                     std::chrono::milliseconds silence_max);
+
+  /// The same for a statement that is run again and again: prepared on this connection at its first use.
+  Task<void> stream_prepared(std::string sql, Params params, std::function<bool(const Row&)> on_row,
+                             std::chrono::milliseconds silence_max);
 
   /// The payload of the next notification, or nullopt when none came in time; the connection stays usable either way.
   Task<std::optional<std::string>> wait_notification(std::chrono::milliseconds time_max);
@@ -88,12 +97,16 @@ class Connection {
   Task<void> flush(Deadline& deadline);
   Task<ResultPtr> next_result(Deadline& deadline);
   Task<ResultPtr> collect(Deadline& deadline);
+  Task<std::string> prepare(const std::string& sql, Deadline& deadline);
+  Task<Rows> receive(bool was_sent, Deadline& deadline);
+  Task<void> receive_stream(bool was_sent, const std::function<bool(const Row&)>& on_row, Deadline& deadline);
   Task<void> leave_pipeline(Deadline& deadline);
   Error closed_error(const Deadline& deadline);
   Error give_up(Error error);
 
   std::shared_ptr<Socket> socket_;
   pg_conn* conn_ = nullptr;
+  std::map<std::string, std::string> prepared_;  ///< statement -> its name in the session
 };
 
 }  // namespace viewgate::ledger::pg

@@ -95,6 +95,26 @@ TEST_F(PgConnection, several_statements_travel_together_and_the_first_error_is_t
   EXPECT_EQ(value(*connection, "select 7"), "7");
 }
 
+TEST_F(PgConnection, a_prepared_statement_is_prepared_once_per_session) {
+  auto connection = connected();
+  const auto prepared = [&] { return value(*connection, "select count(*) from pg_prepared_statements"); };
+  for (int i = 0; i < 3; ++i) {
+    auto rows = value_of(loop_.await(connection->exec_prepared("select $1::int + 1", {std::to_string(i)}, 10s)));
+    EXPECT_EQ(rows[0].integer(0), i + 1);
+    std::int64_t sum = 0;
+    const auto add = [&sum](const Row& row) { return (sum += row.integer(0)) > 0; };
+    expect_ok(loop_.await(connection->stream_prepared("select generate_series(1, $1::int)", {"4"}, add, 10s)));
+    EXPECT_EQ(sum, 10);
+  }
+  EXPECT_EQ(prepared(), "2");
+  EXPECT_FALSE(loop_.await(connection->exec_prepared("select no_such_column", {}, 10s)));
+  EXPECT_FALSE(loop_.await(connection->exec_prepared("select 1 / $1::int", {"0"}, 10s)));
+  EXPECT_EQ(prepared(), "3");
+  expect_ok(loop_.await(connection->connect(options())));
+  EXPECT_EQ(prepared(), "0");
+  EXPECT_TRUE(loop_.await(connection->exec_prepared("select $1::int + 1", {"1"}, 10s)));
+}
+
 TEST_F(PgConnection, a_deadline_closes_the_connection) {
   auto connection = connected();
   const auto late = loop_.await(connection->exec("select pg_sleep(30)", {}, 50ms));
