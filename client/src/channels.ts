@@ -72,14 +72,27 @@ export interface ChannelEvents<M extends Member> {
 
 class Space {
   readonly channels = new Set<Channel>();
+  /** Members that come back with a cursor: what they show belongs to what the others show, so the others wait for them. */
+  readonly returning = new Set<Member>();
   head: Sequence = '0';
-  /** A channel became ready in this message, and no `at` has followed. */
-  awaitsAt = false;
+  /** The last `at` of this connection. */
+  at: Sequence = '0';
+  /** In this message something came that waits to be shown. */
+  isBehind = false;
 
   readyCount(): number {
     let count = 0;
     for (const channel of this.channels) if (channel.isReady) ++count;
     return count;
+  }
+
+  /** Every ready channel holds all that there is up to here: the server said so, or each has come so far by itself. */
+  completeUpTo(): Sequence {
+    let least: Sequence | undefined;
+    for (const { isReady, received } of this.channels) {
+      if (isReady && (least === undefined || compareSequences(received, least) < 0)) least = received;
+    }
+    return least !== undefined && compareSequences(least, this.at) > 0 ? least : this.at;
   }
 }
 
@@ -112,6 +125,7 @@ export class Channels<M extends Member> {
   /** The member looks at this channel from now on: at once if it can be shown, else when it is. */
   join(channel: Channel, member: M): void {
     channel.members.add(member);
+    if (channel.isReady) this.returned(channel.space, member);
     if (channel.isReady && channel.position !== undefined) {
       const shown = this.show(channel, member);
       if (shown !== undefined) this.events.shown([shown]);
@@ -122,6 +136,17 @@ export class Channels<M extends Member> {
     channel.members.delete(member);
     if (channel.members.size > 0) return;
     for (const [id, other] of this.byId) if (other === channel) this.remove(id, channel);
+  }
+
+  /** The member asks to go on from what it shows. */
+  returns(space: string, member: M): void {
+    this.space(space).returning.add(member);
+  }
+
+  /** It went on, or it will not. */
+  returned(name: string, member: M): void {
+    const space = this.spaces.get(name);
+    if (space?.returning.delete(member) === true) this.releaseWhatIsFree(space);
   }
 
   /** The connection is gone: what was not shown comes again after the cursors. */
@@ -142,10 +167,9 @@ export class Channels<M extends Member> {
     }
   }
 
-  /** True if the channel is one of ours. */
-  ready(document: Ready): Channel | undefined {
+  ready(document: Ready): void {
     const channel = this.byId.get(document.channel);
-    if (channel === undefined) return undefined;
+    if (channel === undefined) return;
     const replacement = channel.staging;
     channel.staging = undefined;
     channel.isReady = true;
@@ -155,9 +179,9 @@ export class Channels<M extends Member> {
     channel.queue.push(replacement === undefined ? step : { ...step, replacement });
     this.heard(channel.space, document.head);
     const space = this.space(channel.space);
-    if (space.readyCount() > 1) space.awaitsAt = true;
-    else this.release(space);
-    return channel;
+    for (const member of channel.members) space.returning.delete(member);
+    if (space.readyCount() < 2) this.releaseWhatIsFree(space);
+    else space.isBehind = true;
   }
 
   commit(document: Commit): void {
@@ -191,16 +215,15 @@ export class Channels<M extends Member> {
     const space = this.spaces.get(document.space);
     if (space === undefined) return;
     this.heard(document.space, document.sequence);
-    space.awaitsAt = false;
-    this.release(space, document.sequence);
+    space.at = document.sequence;
+    this.releaseWhatIsFree(space);
   }
 
-  /** The server ends a message in which a view moved with `at`; where it had no reason to, nothing is held back for one. */
+  /** What came in this message may have brought every channel of a space to where another one already was. */
   endOfMessage(): void {
     for (const space of this.spaces.values()) {
-      if (!space.awaitsAt) continue;
-      space.awaitsAt = false;
-      this.release(space);
+      if (space.isBehind) this.releaseWhatIsFree(space);
+      space.isBehind = false;
     }
   }
 
@@ -219,12 +242,15 @@ export class Channels<M extends Member> {
     channel.received = step.sequence;
     channel.queue.push(step);
     this.heard(channel.space, step.sequence);
-    this.releaseIfAlone(channel.space);
+    const space = this.space(channel.space);
+    if (space.readyCount() < 2) this.releaseWhatIsFree(space);
+    else space.isBehind = true;
   }
 
-  private releaseIfAlone(name: string): void {
-    const space = this.space(name);
+  private releaseWhatIsFree(space: Space): void {
+    if (space.returning.size > 0) return;
     if (space.readyCount() < 2) this.release(space);
+    else this.release(space, space.completeUpTo());
   }
 
   private remove(id: string, channel: Channel): void {
@@ -232,8 +258,8 @@ export class Channels<M extends Member> {
     channel.rest();
     const space = this.space(channel.space);
     space.channels.delete(channel);
-    if (space.channels.size === 0) this.spaces.delete(channel.space);
-    else this.releaseIfAlone(channel.space);
+    if (space.channels.size === 0 && space.returning.size === 0) this.spaces.delete(channel.space);
+    else this.releaseWhatIsFree(space);
   }
 
   private misfit(channel: Channel, message: string): void {

@@ -71,6 +71,7 @@ export class Machine {
   private onlineSince = 0;
   private tokenAsked = false;
   private refreshFailures = 0;
+  private tokenSentAt = 0;
   private returnAfter: number | undefined;
   private mayHasten = true;
 
@@ -118,6 +119,7 @@ export class Machine {
 
   greet(token: string): void {
     this.enter('greeting');
+    this.tokenSentAt = this.now;
     this.emit({ type: 'send', message: { type: 'hello', protocol: protocolVersion, token } });
   }
 
@@ -138,6 +140,7 @@ export class Machine {
 
   refresh(token: string): void {
     this.refreshFailures = 0;
+    this.tokenSentAt = this.now;
     this.emit({ type: 'send', message: { type: 'refresh', token } });
   }
 
@@ -188,6 +191,7 @@ export class Machine {
       case 'error':
         return this.subscriptions.failed(document);
       case 'notice':
+        if (document.kind === 'auth_expiring') return this.expiring(document.in ?? 0);
         return this.noticed(document.kind);
       case 'drain':
         this.returnAfter = document.reconnect_after;
@@ -207,9 +211,16 @@ export class Machine {
     this.subscriptions.connected();
   }
 
+  /** A token whose whole life is shorter than the server's warning must not be replaced the moment it was sent. */
+  private expiring(seconds: number): void {
+    const half = seconds * 500;
+    const age = this.now - this.tokenSentAt;
+    if (age >= 0 && age < half) this.timer('refresh', exactly(half));
+    else this.askToken();
+  }
+
   private noticed(kind: string): void {
-    if (kind === 'auth_expiring') this.askToken();
-    else if (kind === 'degraded') this.degraded = true;
+    if (kind === 'degraded') this.degraded = true;
     else if (kind === 'restored') this.degraded = false;
     else if (kind === 'draining') this.draining = true;
     this.emit({ type: 'connection' });

@@ -243,6 +243,7 @@ export class Subscriptions {
       params: subscription.params,
     };
     const cursor = cursorOf(subscription);
+    if (cursor !== undefined) this.channels.returns(subscription.space, subscription);
     this.emit({ type: 'send', message: cursor === undefined ? message : { ...message, cursor } });
   }
 
@@ -254,6 +255,7 @@ export class Subscriptions {
       subscription.wire = undefined;
     }
     this.leaveChannel(subscription);
+    this.channels.returned(subscription.space, subscription);
   }
 
   /** Another subscription has the same group: this one looks at its set. */
@@ -326,6 +328,7 @@ export class Subscriptions {
   /** The cursor is void. The set stays to be seen until another replaces it, unless the caller may not see it any more. */
   private forget(subscription: Subscription, hide: boolean): void {
     subscription.shownContext = undefined;
+    this.channels.returned(subscription.space, subscription);
     if (!hide || subscription.shown === undefined) return;
     const old = subscription.shown;
     const empty = new Channel(subscription.space);

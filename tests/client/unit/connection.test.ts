@@ -163,6 +163,7 @@ describe('the connection', () => {
     const recorder = new Recorder();
     recorder.now = 1e12;
     recorder.online();
+    recorder.now += 270_000;
     recorder.message({ type: 'notice', kind: 'auth_expiring', in: 30 }).message({ type: 'notice', kind: 'auth_expiring', in: 20 });
     expect(recorder.count('get_token')).toBe(2);
     recorder.step({ type: 'token', token: 'fresh' });
@@ -172,6 +173,7 @@ describe('the connection', () => {
 
   it('case_21_a_refresh_that_fails_is_tried_again_and_expiry_reconnects_with_a_new_token', () => {
     const recorder = new Recorder().online();
+    recorder.now += 270_000;
     recorder.message({ type: 'notice', kind: 'auth_expiring', in: 30 });
     recorder.step({ type: 'token_failed', message: 'no network' });
     recorder.ring('refresh').step({ type: 'token_failed', message: 'no network' });
@@ -195,8 +197,20 @@ describe('the connection', () => {
     expect(delays).toEqual([500, 2_000, 4_000, 8_000]);
   });
 
+  it('case_22_tokens_shorter_than_the_warning_are_refreshed_at_half_their_life_and_not_in_a_loop', () => {
+    const recorder = new Recorder().online();
+    for (let i = 0; i < 3; ++i) {
+      recorder.message({ type: 'notice', kind: 'auth_expiring', in: 20 });
+      expect(recorder.count('get_token')).toBe(1 + i);
+      expect(recorder.delay('refresh')).toEqual({ low: 10_000, high: 10_000 });
+      recorder.ring('refresh').step({ type: 'token', token: 'fresh' });
+    }
+    expect(recorder.sent('refresh').length).toBe(3);
+  });
+
   it('one_call_of_the_token_provider_at_a_time', () => {
     const recorder = new Recorder().online();
+    recorder.now += 270_000;
     recorder.message({ type: 'notice', kind: 'auth_expiring', in: 30 });
     recorder.step({ type: 'closed', code: 1006, reason: '' }).ring('reconnect');
     expect(recorder.machine.phase).toBe('authorizing');

@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../client/src/actions.js';
 import { Machine } from '../../../client/src/state.js';
+import { cursorOf, type Subscription } from '../../../client/src/subscriptions.js';
 import { Ledger, Link, query } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
 
@@ -115,8 +116,8 @@ class World {
   }
 
   /**
-   * Every set is its query at the commit it names. With a commit so is every other ready set of the space, at that same
-   * commit; a set that is read anew may join the others at another one, and they meet when it has caught up.
+   * Every set is its query at the commit it names. With a commit so is every other set of the space, at that same
+   * commit, also one that is on its way back after a break; a set that is read anew may join the others at another one, and they meet when it has caught up.
    */
   private check(action: Extract<Action, { type: 'shown' }>): void {
     for (const { member, change } of action.shown) {
@@ -124,7 +125,7 @@ class World {
       if (member.shown === undefined) continue;
       const at = Number(member.shown.sequence);
       const ready = [...this.machine.subscriptions.all.values()].filter(
-        (each) => each.space === member.space && each.channel?.isReady === true && each.shown === each.channel,
+        (each) => each.space === member.space && (isReady(each) || isReturning(each)),
       );
       const alone = change?.kind !== 'commit' || ready.some((each) => Number(each.shown?.sequence) > at);
       if (!alone && ready.length > 1) this.together++;
@@ -135,6 +136,15 @@ class World {
       }
     }
   }
+}
+
+function isReady(each: Subscription): boolean {
+  return each.channel?.isReady === true && each.shown === each.channel;
+}
+
+/** Asked to go on from what it shows: that still belongs to what the others show. */
+function isReturning(each: Subscription): boolean {
+  return ['asked', 'resuming'].includes(each.phase) && cursorOf(each) !== undefined;
 }
 
 describe('the client against a gateway in memory', () => {

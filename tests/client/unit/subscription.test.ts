@@ -89,6 +89,35 @@ describe('a subscription', () => {
     expect(Object.keys(recorder.shown(1))).toEqual(['[1]']);
   });
 
+  it('after_a_break_nobody_runs_ahead_of_a_view_that_is_still_coming_back', () => {
+    const recorder = new Recorder().online().live(1).live(2);
+    recorder.message({ type: 'at', space: '1', sequence: '5' });
+    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    const resumed = (number: number): object[] => [
+      { type: 'subscribed', id: recorder.wire(number), channel: `c${number}`, context: `ctx${number}`, resumed: true },
+      { type: 'ready', channel: `c${number}`, sequence: '5', position: 'p5', head: '6' },
+    ];
+    recorder.message(...resumed(1), commit('c1', 6, [entered(1)]));
+    expect(recorder.shown(1)).toEqual({});
+    recorder.message(...resumed(2), { type: 'at', space: '1', sequence: '5' });
+    expect(recorder.shown(1)).toEqual({});
+    recorder.message(commit('c2', 6, [entered(1)]), { type: 'at', space: '1', sequence: '6' });
+    expect([Object.keys(recorder.shown(1)), Object.keys(recorder.shown(2))]).toEqual([['[1]'], ['[1]']]);
+  });
+
+  it('a_view_that_does_not_come_back_holds_nobody', () => {
+    const recorder = new Recorder().online().live(1).live(2);
+    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.message(
+      { type: 'subscribed', id: recorder.wire(1), channel: 'c1', context: 'ctx1', resumed: true },
+      { type: 'ready', channel: 'c1', sequence: '5', position: 'p5', head: '6' },
+      commit('c1', 6, [entered(1)]),
+    );
+    expect(recorder.shown(1)).toEqual({});
+    recorder.message({ type: 'error', id: recorder.wire(2), code: 'unavailable', message: 'm', retry_after: 5_000 });
+    expect(Object.keys(recorder.shown(1))).toEqual(['[1]']);
+  });
+
   it('case_15_a_reset_replaces_the_set_and_what_was_deleted_meanwhile_is_gone', () => {
     const recorder = new Recorder().online().live(1, [one, two]);
     recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
