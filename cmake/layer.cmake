@@ -22,6 +22,14 @@ endfunction()
 
 # A test program: viewgate_test(ledger_pull SOURCES pull_test.cpp LAYERS ledger [LABELS quick|long] [TIMEOUT 120])
 # quick: needs nothing but the CPU and ends in seconds (runs under ASan in every test run). long: only in ./dev test-all.
+# Where the tree and its build stand, for the few tests that read files or start programs. A header of its own and no flag of
+# every compilation, so that the compiler's cache serves every checkout.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/tests/viewgate_paths.hpp CONTENT
+"#pragma once
+#define VIEWGATE_SOURCE_DIR \"@CMAKE_SOURCE_DIR@\"
+#define VIEWGATE_BINARY_DIR \"@CMAKE_BINARY_DIR@\"
+" @ONLY)
+
 add_custom_target(quick_tests)
 function(viewgate_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LAYERS;LINK;LABELS" ${ARGN})
@@ -29,10 +37,8 @@ function(viewgate_test name)
   foreach(layer IN LISTS ARG_LAYERS)
     target_link_libraries(test_${name} PRIVATE viewgate::${layer})
   endforeach()
-  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_BINARY_DIR}/include/tests)
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main viewgate_warnings)
-  target_compile_definitions(test_${name} PRIVATE VIEWGATE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                                                  VIEWGATE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if("quick" IN_LIST ARG_LABELS)
     add_dependencies(quick_tests test_${name})
   endif()

@@ -9,6 +9,7 @@
 
 #include "gateway/config.hpp"
 #include "gateway/errors.hpp"
+#include "viewgate_paths.hpp"
 
 namespace viewgate::gateway::testing {
 namespace {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "viewgate_paths.hpp"
+
 namespace viewgate::test {
 
 struct GoldenFile {

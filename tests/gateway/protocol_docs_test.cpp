@@ -5,6 +5,7 @@
 
 #include "gateway/golden_files.hpp"
 #include "gateway/protocol_json.hpp"
+#include "viewgate_paths.hpp"
 
 namespace viewgate::gateway {
 namespace {

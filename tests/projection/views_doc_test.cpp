@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "projection/fixture.hpp"
+#include "viewgate_paths.hpp"
 
 namespace viewgate::testing {
 namespace {

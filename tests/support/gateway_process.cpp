@@ -11,6 +11,7 @@
 
 #include "loadtest/report.hpp"
 #include "loadtest/token.hpp"
+#include "viewgate_paths.hpp"
 
 namespace viewgate::testing {
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "support/gateway_process.hpp"
+#include "viewgate_paths.hpp"
 
 namespace viewgate::testing {
 
