@@ -96,7 +96,9 @@ bool is_same(const ActiveModel& one, const ActiveModel& other) {
                   same_key)) {
     return false;
   }
-  if (one.broken != other.broken || one.hash != other.hash || !one.model != !other.model) return false;
+  if (one.broken != other.broken || one.problems != other.problems || one.hash != other.hash ||
+      !one.model != !other.model)
+    return false;
   // The text may be the same and its tables not: a view's version covers both.
   const auto same_view = [](const auto& a, const auto& b) {
     return a.first == b.first && a.second->version == b.second->version;

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "auth/principal.hpp"
 #include "gateway/cursor.hpp"
@@ -29,6 +30,8 @@ struct ActiveModel {
   std::string hash;  ///< of the model's text, for logs and `viewgate model show`
   /// Collections whose capture has a hole, and why (for the log): their views refuse until it is mended.
   std::map<std::string, std::string, std::less<>> broken;
+  /// Why there is no model although one was applied (a table changed under it), a line each, for the log.
+  std::vector<std::string> problems;
   std::chrono::milliseconds retry_after{1000};  ///< told with `unavailable`
 };
 

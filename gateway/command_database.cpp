@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "ledger/migrate.hpp"
+#include "ledger/preflight.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -11,10 +12,12 @@ namespace {
 namespace pg = ledger::pg;
 
 /// Asked before anything else, so that no Registry is made for a database that cannot be used.
-std::string suitable(const std::string& conninfo, ledger::PreflightOptions options) {
+std::string suitable(const std::string& conninfo) {
   if (conninfo.empty()) {
     throw Stop(ExitStatus::config, "--database must say which PostgreSQL, for example postgresql://user@host/name");
   }
+  ledger::PreflightOptions options;
+  options.fsync_off = ledger::FsyncOff::accept;
   if (const auto checked = ledger::preflight(conninfo, options); !checked) stop_for(checked.error());
   if (const auto migrated = ledger::migrate(conninfo); !migrated) stop_for(migrated.error());
   return conninfo;
@@ -24,8 +27,7 @@ std::string suitable(const std::string& conninfo, ledger::PreflightOptions optio
 
 void stop_for(const ledger::Error& error) { throw Stop(exit_status_of(error.code), error.detail); }
 
-CommandDatabase::CommandDatabase(const std::string& conninfo, ledger::PreflightOptions preflight)
-    : registry_(io_, suitable(conninfo, preflight), time_max) {
+CommandDatabase::CommandDatabase(const std::string& conninfo) : registry_(io_, suitable(conninfo), time_max) {
   options_.conninfo = conninfo;
 }
 

@@ -10,7 +10,6 @@
 
 #include "gateway/errors.hpp"
 #include "ledger/pg/connection.hpp"
-#include "ledger/preflight.hpp"
 #include "ledger/registry.hpp"
 
 namespace viewgate::gateway {
@@ -22,8 +21,9 @@ class CommandDatabase {
  public:
   static constexpr std::chrono::milliseconds time_max{30'000};
 
-  /// Checks the database and brings its schema to this program's version. Throws Stop.
-  explicit CommandDatabase(const std::string& conninfo, ledger::PreflightOptions preflight = {});
+  /// Checks the database and brings its schema to this program's version. Whether commits survive a crash (fsync) is asked when
+  /// they are served, not here. Throws Stop.
+  explicit CommandDatabase(const std::string& conninfo);
 
   ledger::pg::Rows exec(std::string sql, ledger::pg::Params params);
 

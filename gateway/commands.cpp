@@ -36,6 +36,10 @@ std::string help_of(const Setting& setting) {
   return out;
 }
 
+bool has_command(CLI::App& app, const std::string& name) {
+  return !app.get_subcommands([&](const CLI::App* each) { return each->check_name(name); }).empty();
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   // Asked for help: CLI11 prints it. Anything else is the caller's mistake, in one line.
   if (error.get_exit_code() == 0) return app.exit(error);
@@ -86,6 +90,11 @@ int run_program(int argc, const char* const* argv) {
   add_token_command(app);
   add_version_command(app);
   try {
+    // CLI11 would only say that a command is missing.
+    if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) {
+      throw Stop(ExitStatus::usage,
+                 "there is no command " + std::string(argv[1]) + "; `viewgate --help` tells what there is");
+    }
     app.parse(argc, argv);
     return static_cast<int>(ExitStatus::ok);
   } catch (const CLI::ParseError& error) {

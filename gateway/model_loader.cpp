@@ -29,7 +29,6 @@ void note_holes(ActiveModel& active, const projection::Catalog& catalog, const l
     if (capture != nullptr && capture->broken_reason.empty() && capture->id != 0) continue;
     const auto collection = table.schema + "." + table.name;
     const std::string reason = capture != nullptr ? capture->broken_reason : "it is not captured";
-    log::error("capture_broken", {{"table", collection}, {"reason", reason}});
     active.broken.emplace(collection, "table " + collection + ": " + reason);
   }
 }
@@ -71,24 +70,27 @@ ActiveModelPtr compile_model(const ledger::RegistryState& state, const std::vect
   auto active = std::make_shared<ActiveModel>();
   active->retry_after = retry_after;
   active->keys = keys_of(state);
-  if (!state.model) {
-    log::warn("no_model", {{"advice", "viewgate model apply FILE puts one in force"}});
-    return active;
-  }
+  if (!state.model) return active;
   active->hash = state.model->hash;
   const auto catalog = catalog_of(tables, state.captures);
   auto parsed = projection::parse_model(state.model->text, catalog);
   if (!parsed.model) {
-    // It was valid when it was applied, so a table has changed under it.
-    for (const auto& problem : parsed.problems) log::error("model_invalid", {{"problem", problem.text("model")}});
+    for (const auto& problem : parsed.problems) active->problems.push_back(problem.text("model"));
     return active;
   }
   active->model = std::move(parsed.model);
   note_holes(*active, catalog, state);
-  log::info("model_in_force", {{"version", state.model->version},
-                               {"views", active->model->views.size()},
-                               {"broken_tables", active->broken.size()}});
   return active;
+}
+
+void log_model(const ActiveModel& active) {
+  for (const auto& problem : active.problems) log::error("model_invalid", {{"problem", problem}});
+  for (const auto& [table, reason] : active.broken) log::error("capture_broken", {{"reason", reason}});
+  if (active.model) {
+    log::info("model_in_force", {{"hash", active.hash}, {"views", active.model->views.size()}});
+  } else {
+    log::warn("no_model", {{"advice", "viewgate model apply FILE puts one in force"}});
+  }
 }
 
 std::string problems_text(const std::vector<projection::Problem>& problems, std::string_view file) {

@@ -23,10 +23,12 @@ using TableNames = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] projection::Catalog catalog_of(const std::vector<ledger::TableShape>& tables,
                                              const std::vector<ledger::Capture>& captures);
 
-/// Logs what is wrong with the model or a capture.
 [[nodiscard]] ActiveModelPtr compile_model(const ledger::RegistryState& state,
                                            const std::vector<ledger::TableShape>& tables,
                                            std::chrono::milliseconds retry_after);
+
+/// What is in force, and what is wrong with it: once, when it comes in force.
+void log_model(const ActiveModel& active);
 
 /// "file:line:column: message" for each problem, a line each.
 [[nodiscard]] std::string problems_text(const std::vector<projection::Problem>& problems, std::string_view file);

@@ -113,6 +113,7 @@ class Server::Column {
     loader_.load([&](ledger::Result<ActiveModelPtr> result) { loaded.emplace(std::move(result)); });
     while (!loaded) io_.run_one();
     if (!*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
+    log_model(***loaded);
     return **loaded;
   }
 
@@ -151,6 +152,7 @@ class Server::Column {
       }
       if (!is_same(*model_, **loaded)) {
         model_ = *loaded;
+        log_model(*model_);
         engine_.set_model(model_);
       }
       if (reload_again_) reload();
