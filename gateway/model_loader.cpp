@@ -88,7 +88,7 @@ void log_model(const ActiveModel& active) {
   for (const auto& [table, reason] : active.broken) log::error("capture_broken", {{"reason", reason}});
   if (active.model) {
     log::info("model_in_force", {{"hash", active.hash}, {"views", active.model->views.size()}});
-  } else {
+  } else if (active.problems.empty()) {
     log::warn("no_model", {{"advice", "viewgate model apply FILE puts one in force"}});
   }
 }
