@@ -52,6 +52,8 @@ JsonPtr import_rsa(const KeyConfig& config, bool is_private) {
   const int found = r_jwk_key_type(jwk.get(), &bits, no_remote);
   if ((found & R_KEY_TYPE_RSA) == 0) refuse(config.id, "must be an RSA key");
   if (bits < rsa_bits_min) refuse(config.id, "must have at least " + std::to_string(rsa_bits_min) + " bits");
+  // The library makes up an id from the key and would write it into each token.
+  json_object_del(jwk.get(), "kid");
   return jwk;
 }
 
@@ -111,7 +113,9 @@ KeySet::KeySet(const std::vector<KeyConfig>& keys) {
 std::vector<const Key*> KeySet::candidates(std::optional<std::string_view> kid, Algorithm algorithm) const {
   std::vector<const Key*> out;
   for (const Key& key : keys_) {
-    if (key.algorithm() == algorithm && (!kid || *kid == key.id())) out.push_back(&key);
+    // The only key may be configured without an id: then it serves whatever its issuer calls it.
+    const bool named = !kid || *kid == key.id() || (keys_.size() == 1 && key.id().empty());
+    if (key.algorithm() == algorithm && named) out.push_back(&key);
   }
   return out;
 }
