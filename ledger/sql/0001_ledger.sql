@@ -134,6 +134,9 @@ insert into viewgate.registry (mark) values (1);
 
 create sequence viewgate.change_counter;
 
+-- Where arm_bell() draws a transaction id; always empty.
+create table viewgate.arming (one boolean);
+
 -- The bell: last value 2 = armed (somebody sleeps), 1 = not. A sequence, because its value moves outside transactions.
 create sequence viewgate.bell minvalue 1 maxvalue 2 cycle;
 select setval('viewgate.bell', 1);
@@ -189,11 +192,39 @@ end $$;
 
 -- Arms the bell. A transaction that runs now may have looked at the bell before: they have all ended once a snapshot's xmin has
 -- reached the returned xid. Arm, then look, then sleep.
+--
+-- That xid must be younger than every one given out before the bell was armed. A snapshot's xmax is not (it is the latest
+-- *completed* xid + 1), nor is our own, which setval takes before it writes: so a subtransaction draws another one.
 create function viewgate.arm_bell() returns xid8 language plpgsql as $$
+declare
+  own bigint;
+  younger bigint;
 begin
   perform viewgate.need_read_committed('arm_bell');
   perform setval('viewgate.bell', 2);
-  return pg_snapshot_xmax(pg_current_snapshot());
+  begin
+    insert into viewgate.arming values (true) returning xmin::text::bigint into younger;
+    raise exception using errcode = 'VG000', message = 'the row has served';
+  exception when sqlstate 'VG000' then
+    own := pg_current_xact_id()::text::bigint;
+  end;
+  -- xmin has the lower 32 bits.
+  return (own + ((younger - own % 4294967296 + 4294967296) % 4294967296))::text::xid8;
+end $$;
+
+-- The snapshot in which our own transaction, too, counts as visible, as it will be once it has committed.
+create function viewgate.with_own(snapshot pg_snapshot) returns pg_snapshot language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  own constant bigint := pg_current_xact_id()::text::bigint;
+  limit_ constant bigint := pg_snapshot_xmax(snapshot)::text::bigint;
+  running bigint[];
+begin
+  -- Ids from xmax on are all unseen, ours among them. Name those below ours one by one, unless there are many (a transaction with
+  -- thousands of savepoints): then our own moves are told once more, which does no harm.
+  if own < limit_ or own - limit_ > 1000 then return snapshot; end if;
+  running := array(select x::text::bigint from pg_snapshot_xip(snapshot) x) || array(select generate_series(limit_, own - 1));
+  return format('%s:%s:%s', coalesce(running[1], own + 1), own + 1, array_to_string(running, ','))::pg_snapshot;
 end $$;
 
 -- ── the log is append-only ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,6 +284,11 @@ begin
   return appended;
 end $$;
 
+-- Whoever makes a space's row takes this advisory lock first: another who would make it can then pass by, as with SKIP LOCKED.
+create function viewgate.creation_lock(space text) returns bigint language sql immutable as $$
+  select hashtextextended(space collate "C", 8532188541)
+$$;
+
 -- Locks a space against numbering until the end of the transaction; makes it where it does not exist. Writers do not notice.
 --
 -- A snapshot exactly at W needs two connections:
@@ -269,6 +305,7 @@ begin
   perform viewgate.force_durable();
   perform from viewgate.spaces s where s.space = wanted for no key update;
   if not found then
+    perform pg_advisory_xact_lock(viewgate.creation_lock(wanted));
     insert into viewgate.spaces (space, name) values (wanted, $1) on conflict do nothing;
     perform from viewgate.spaces s where s.space = wanted for no key update;
   end if;
@@ -320,6 +357,7 @@ declare
   batch_max constant int := 50000;
   seen pg_snapshot;
   wanted text[];
+  missing text[];
   locked text[];
   markers viewgate.waiting[];
   done bigint := 0;
@@ -333,21 +371,18 @@ begin
     into seen, wanted;
   if cardinality(wanted) > 0 then
     perform viewgate.force_durable();
-    -- With a transaction id of our own, the snapshot counts it as visible: the next look does not report our own moves again.
-    perform pg_current_xact_id();
-    -- Asked once more, in one statement with the snapshot: a transaction that committed since the question above is seen by the
-    -- later snapshot, so its space must be among those wanted, or nobody would ever look for it again.
-    select pg_current_snapshot(),
-           array(select distinct w.space from (select w.space from viewgate.waiting w where w.txid >= youngest
-                                               union all
-                                               select w.space from viewgate.waiting w where w.txid = any(running)) w)
-      into seen, wanted;
-    insert into viewgate.spaces (space, name)
-      select distinct on (w.space) w.space, w.name from viewgate.waiting w
-      where w.txid >= (select min(x) from unnest(running || youngest) x) and w.space = any(wanted)
-        and not exists (select from viewgate.spaces s where s.space = w.space)
-      order by w.space
-      on conflict do nothing;
+    -- The next look need not tell our own moves again.
+    seen := viewgate.with_own(pg_current_snapshot());
+    missing := array(select x from unnest(wanted) x where not exists (select from viewgate.spaces s where s.space = x));
+    if cardinality(missing) > 0 then
+      insert into viewgate.spaces (space, name)
+        select distinct on (w.space) w.space, w.name
+        from unnest(missing) x join viewgate.waiting w
+          on w.space = x and w.txid >= (select min(o) from unnest(running || youngest) o)
+        where pg_try_advisory_xact_lock(viewgate.creation_lock(x))
+        order by w.space
+        on conflict do nothing;
+    end if;
     locked := array(select s.space from viewgate.spaces s where s.space = any(wanted) order by s.space
                     for no key update skip locked);
     left_over := cardinality(locked) < cardinality(wanted);
