@@ -165,8 +165,8 @@ class StrictReader {
       if (out.find(member) != nullptr) return false;
       skip_blanks();
       if (!take(':')) return false;
-      out.members.emplace_back(std::move(member), Json{});
-      if (!value(out.members.back().second, depth + 1)) return false;
+      out.members.push_back({std::move(member), Json{}});
+      if (!value(out.members.back().value, depth + 1)) return false;
       skip_blanks();
     } while (take(','));
     return take('}');
@@ -195,8 +195,8 @@ std::size_t string_end(std::string_view text, std::size_t start) {
 
 const Json* Json::find(std::string_view member) const {
   const auto found =
-      std::find_if(members.begin(), members.end(), [&](const auto& entry) { return entry.first == member; });
-  return found == members.end() ? nullptr : &found->second;
+      std::find_if(members.begin(), members.end(), [&](const auto& entry) { return entry.name == member; });
+  return found == members.end() ? nullptr : &found->value;
 }
 
 std::string_view name(Json::Kind kind) {

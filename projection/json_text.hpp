@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace viewgate::projection {
@@ -16,9 +15,15 @@ struct Json {
   Kind kind = Kind::null;
   std::string text;  ///< a string decoded; a number, true or false as written
   std::vector<Json> items;
-  std::vector<std::pair<std::string, Json>> members;  ///< names are unique
+  struct Member;
+  std::vector<Member> members;  ///< names are unique
 
   [[nodiscard]] const Json* find(std::string_view name) const;
+};
+
+struct Json::Member {
+  std::string name;
+  Json value;
 };
 
 [[nodiscard]] std::string_view name(Json::Kind kind);
