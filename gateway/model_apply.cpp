@@ -24,6 +24,26 @@ projection::Catalog catalog_for(CommandDatabase& database, const std::string& te
   return catalog_of(tables, state.captures);
 }
 
+std::string quoted(const projection::TableName& name) {
+  return projection::quote_identifier(name.schema) + "." + projection::quote_identifier(name.name);
+}
+
+/// Before the text is looked at: "it is a view" says more than what the parser misses in it.
+void refuse_uncapturable(CommandDatabase& database, const std::string& text, const std::string& file,
+                         const projection::Catalog& catalog) {
+  for (const auto& name : projection::referenced_tables(text)) {
+    if (name.space_column.empty() || catalog.find(name.schema, name.name) == nullptr) continue;
+    ledger::pg::Params params;
+    params.emplace_back(quoted(name));
+    params.emplace_back(name.space_column);
+    const auto obstacle =
+        database.exec("select viewgate.capture_obstacle(to_regclass($1)::oid, $2)", std::move(params));
+    if (obstacle[0].is_null(0)) continue;
+    throw Stop(ExitStatus::not_capturable,
+               file + ": table " + name.schema + "." + name.name + " cannot be captured: " + obstacle[0].string(0));
+  }
+}
+
 void capture(CommandDatabase& database, const projection::TableName& name, const projection::CatalogTable& table) {
   const auto plain = name.schema + "." + name.name;
   if (name.space_column.empty()) {
@@ -32,15 +52,15 @@ void capture(CommandDatabase& database, const projection::TableName& name, const
                                                " is not captured; say which column names a record's space: " +
                                                "create table … (like " + plain + ") with (space = 'column')");
   }
-  const auto quoted = projection::quote_identifier(name.schema) + "." + projection::quote_identifier(name.name);
   static_cast<void>(database.wait<std::int64_t>(
-      [&](auto done) { database.registry().capture(quoted, name.space_column, std::move(done)); }));
+      [&](auto done) { database.registry().capture(quoted(name), name.space_column, std::move(done)); }));
 }
 
 }  // namespace
 
 AppliedModel apply_model(CommandDatabase& database, const std::string& text, const std::string& file) {
   const auto catalog = catalog_for(database, text);
+  refuse_uncapturable(database, text, file, catalog);
   auto out = checked(text, file, catalog);
   for (const auto& name : projection::referenced_tables(text)) {
     const auto* table = catalog.find(name.schema, name.name);
@@ -55,7 +75,9 @@ AppliedModel apply_model(CommandDatabase& database, const std::string& text, con
 }
 
 AppliedModel check_model(CommandDatabase& database, const std::string& text, const std::string& file) {
-  return checked(text, file, catalog_for(database, text));
+  const auto catalog = catalog_for(database, text);
+  refuse_uncapturable(database, text, file, catalog);
+  return checked(text, file, catalog);
 }
 
 AppliedModel check_model(const std::string& text, const std::string& file) {

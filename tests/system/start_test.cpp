@@ -56,7 +56,7 @@ TEST_F(Start, no_postgresql_is_told_with_its_place) {
 }
 
 TEST_F(Start, a_database_that_does_not_exist_is_told) {
-  std::string none = cluster.create_database();
+  std::string none = cluster.create_empty_database();
   cluster.drop_database(none);
   expect_one_line(serve(none), database_unavailable, "does not exist");
 }
@@ -70,11 +70,12 @@ TEST_F(Start, a_port_in_use_is_told_with_the_port) {
 }
 
 TEST_F(Start, fsync_off_is_refused) {
-  expect_one_line(serve(PostgresCluster::shared().create_database()), unsuitable_database, "fsync");
+  expect_one_line(serve(PostgresCluster::shared().create_empty_database()), unsuitable_database, "fsync");
 }
 
 TEST_F(Start, a_schema_of_another_version_is_refused) {
-  const std::string database = cluster.create_database();
+  const std::string database = cluster.create_empty_database();
+  ASSERT_EQ(run({program("viewgate"), "migrate", "--database", database}).status, 0);
   PgSession(database).run("update viewgate.schema_version set version = version + 1000");
   expect_one_line(serve(database), schema_version, "version");
 }
@@ -94,8 +95,8 @@ TEST_F(Start, an_unknown_flag_is_told) {
 }
 
 TEST_F(Start, a_key_file_that_cannot_be_read_is_told) {
-  const Finished finished = run({program("viewgate"), "serve", "--database", cluster.create_database(), "--listen",
-                                 "127.0.0.1:0", "--auth-key-file", "/no/such/key"});
+  const Finished finished = run({program("viewgate"), "serve", "--database", cluster.create_empty_database(),
+                                 "--listen", "127.0.0.1:0", "--auth-key-file", "/no/such/key"});
   EXPECT_EQ(finished.status, no_input) << finished.output;
   EXPECT_THAT(finished.output, HasSubstr("/no/such/key"));
 }
@@ -107,7 +108,7 @@ struct BadModel {
 };
 
 TEST_F(Start, a_model_error_names_file_line_column_and_what_is_allowed) {
-  const std::string database = cluster.create_database();
+  const std::string database = cluster.create_empty_database();
   PgSession(database).run(items_table);
   const std::string head = "create table items (like public.items) with (space = 'space');\n";
   const std::vector<BadModel> models{
@@ -132,7 +133,7 @@ TEST_F(Start, a_model_error_names_file_line_column_and_what_is_allowed) {
 }
 
 TEST_F(Start, a_table_that_cannot_be_captured_is_told_with_its_reason) {
-  const std::string database = cluster.create_database();
+  const std::string database = cluster.create_empty_database();
   PgSession(database).run(
       "create table no_key (space text, id int); create table parts (space text, id int primary key) partition by "
       "range (id);"
@@ -163,17 +164,18 @@ TEST_F(Start, a_standby_is_refused) {
   const std::string copy = directory.path() / "standby";
   const std::string programs = primary.server().programs().string();
   const std::string socket = primary.server().socket_directory().string();
+  const std::string user = PgSession(primary.create_empty_database()).value("select current_user");
   // The programs of PostgreSQL refuse root, as the cluster itself does.
   const std::string as = getuid() == 0 ? "runuser -u postgres -- " : "";
   const std::string port = std::to_string(free_port());
   const std::string prepare =
-      "chmod 777 " + directory.path().string() + " && " + as + programs + "/pg_basebackup -h " + socket +
-      " -U viewgate -D " + copy + " -R -X stream -c fast && " + as + programs + "/pg_ctl -D " + copy +
-      " -w -o \"-c listen_addresses=127.0.0.1 -c fsync=on -c port=" + port +
+      "chmod 777 " + directory.path().string() + " && " + as + programs + "/pg_basebackup -h " + socket + " -U " +
+      user + " -D " + copy + " -R -X stream -c fast && " + as + programs + "/pg_ctl -D " + copy +
+      " -w -o \"-c listen_addresses=127.0.0.1 -c fsync=on -c max_connections=200 -c port=" + port +
       " -c unix_socket_directories=" + directory.path().string() + "\" -l " + copy + "/log start";
   const Finished made = run({"/bin/sh", "-c", prepare});
   ASSERT_EQ(made.status, 0) << made.output;
-  expect_one_line(serve("host=" + directory.path().string() + " port=" + port + " user=viewgate dbname=viewgate"),
+  expect_one_line(serve("host=" + directory.path().string() + " port=" + port + " user=" + user + " dbname=postgres"),
                   unsuitable_database, "standby");
   run({"/bin/sh", "-c", as + programs + "/pg_ctl -D " + copy + " -m immediate stop"});
 }
