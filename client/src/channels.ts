@@ -180,6 +180,8 @@ export class Channels<M extends Member> {
     this.heard(channel.space, document.head);
     const space = this.space(channel.space);
     for (const member of channel.members) space.returning.delete(member);
+    // An `at` of before spoke of the channels that were ready then.
+    space.at = '0';
     if (space.readyCount() < 2) this.releaseWhatIsFree(space);
     else space.isBehind = true;
   }

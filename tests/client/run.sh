@@ -1,5 +1,5 @@
 #!/bin/sh
-# The client's tests: build, types, units, then the page in a real browser against the built gateway.
+# The client's tests: build, types, units, then the built gateway: the SDK in Node, and the page in a real browser.
 # VIEWGATE_BIN: the gateway's program, default build/debug/bin/viewgate. VIEWGATE_SCREENSHOTS: a folder for pictures.
 set -eu
 cd "$(dirname "$0")"
@@ -10,4 +10,4 @@ fi
 TSC=node_modules/.bin/tsc
 "$TSC" --project .
 node_modules/.bin/vitest run unit
-node_modules/.bin/vitest run browser
+node_modules/.bin/vitest run system browser

@@ -57,7 +57,7 @@ async function setRate(place: number): Promise<void> {
 
 /** The set of the page, once it stands at the head: key and text of each record. */
 async function setAtHead(): Promise<string[]> {
-  const [head] = await stack.query(`select viewgate.watermark('1')`);
+  const head = await stack.settledHead('1');
   await page.waitForFunction((wanted) => globalThis.demo.view.sequence === wanted, head, bound);
   return page.evaluate(() => [...globalThis.demo.view.items()].map((item) => `${item.key}|${item.text}`));
 }
@@ -79,7 +79,8 @@ async function screenshot(name: string, of: Page): Promise<void> {
 }
 
 beforeAll(async () => {
-  browser = await stack.start();
+  await stack.start();
+  browser = await stack.openBrowser();
   page = await look('#branch=1&view=overdrawn&digit=3');
 });
 

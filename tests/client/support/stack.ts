@@ -38,7 +38,7 @@ export class Stack {
   private browser: Browser | undefined;
   private isClusterUp = false;
 
-  async start(): Promise<Browser> {
+  async start(): Promise<void> {
     if (!existsSync(viewgate)) throw new Error(`${viewgate} is not built; VIEWGATE_BIN names another`);
     await this.startCluster();
     await run(process.execPath, [demo('prepare.mjs'), '--database', this.database, '--scale', '1']);
@@ -46,6 +46,9 @@ export class Stack {
     writeFileSync(this.keyFile, 'a secret of this test, longer than thirty-two bytes', { mode: 0o600 });
     await this.startPages();
     await this.startGateway();
+  }
+
+  async openBrowser(): Promise<Browser> {
     this.browser = await chromium.launch({
       executablePath: '/usr/bin/chromium',
       args: [
@@ -74,12 +77,27 @@ export class Stack {
     if (this.gateway !== undefined) await end(this.gateway, 'SIGKILL');
   }
 
+  /** As a deploy: clients are told when to come back. */
+  async drainGateway(): Promise<void> {
+    if (this.gateway !== undefined) await end(this.gateway, 'SIGTERM');
+  }
+
+  get socketUrl(): string {
+    return `ws://${this.gatewayAddress}/v1/socket`;
+  }
+
+  /** A development token; `digit` is the claim of the demo's tellers. */
+  async token(subject: string, digit: string, life = '10m'): Promise<string> {
+    const flags = ['--auth-key-file', this.keyFile, '--sub', subject, '--claim', `digit=${digit}`, '--ttl', life];
+    return (await run(viewgate, ['token', ...flags], { env: environment() })).trim();
+  }
+
   /** At the address of the first time: a page knows no other. */
   async startGateway(): Promise<void> {
     const readyFile = join(this.folder, 'ready');
     rmSync(readyFile, { force: true });
     const flags = ['--database', this.database, '--listen', this.gatewayAddress, '--ready-file', readyFile];
-    flags.push('--auth-key-file', this.keyFile, '--origins', new URL(this.page).origin, '--time-drain', '0s');
+    flags.push('--auth-key-file', this.keyFile, '--origins', new URL(this.page).origin, '--time-drain', '500ms');
     const gateway = spawn(viewgate, ['serve', ...flags], { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     gateway.stderr.on('data', (data: Buffer) => (said = (said + String(data)).slice(-4_000)));
@@ -96,6 +114,13 @@ export class Stack {
   async query(text: string): Promise<string[]> {
     const rows: string = await sql(this.database, text);
     return rows.split('\n').filter((row) => row !== '');
+  }
+
+  /** The newest commit of a space, when nothing waits for its number any more. */
+  async settledHead(space: string): Promise<string> {
+    const waiting = `select count(*) from viewgate.waiting where space = '${space}'`;
+    await eventually('all changes have their numbers', async () => (await this.query(waiting))[0] === '0');
+    return (await this.query(`select viewgate.watermark('${space}')`))[0] ?? '';
   }
 
   private async startCluster(): Promise<void> {
