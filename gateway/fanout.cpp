@@ -67,6 +67,10 @@ void Fanout::on_reset(const GroupId& id, ResetReason reason) {
 void Fanout::on_notice(NoticeKind kind) {
   degraded_ = kind == NoticeKind::degraded;
   for (Session* each : sessions_) each->on_notice(kind);
+  if (kind != NoticeKind::restored) return;
+  for (auto& [id, group] : groups_) {
+    for (Subscription* each : group->subscribers) each->on_restored();
+  }
 }
 
 void Fanout::on_model(ActiveModelPtr model) {

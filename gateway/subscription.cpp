@@ -81,6 +81,10 @@ void Subscription::on_history(HistoryReply reply) {
 
 void Subscription::refuse(const Refusal& refusal) { give_up(refusal); }
 
+void Subscription::on_restored() {
+  if (ahead_ && !in_ring_) step(Event::fell_off);
+}
+
 void Subscription::give_up(const Refusal& refusal) {
   refusal_ = refusal;
   step(std::holds_alternative<ResetReason>(refusal.why) ? Event::lost : Event::refused);

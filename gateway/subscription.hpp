@@ -55,6 +55,8 @@ class Subscription {
   void on_bootstrap(BootstrapReply reply);
   void on_history(HistoryReply reply);
   void refuse(const Refusal& refusal);
+  /// The database was away and may have lost commits: a place that the stream has not come to is asked for again.
+  void on_restored();
 
   /// Adds what this subscription has for the client and the message has room for.
   void write(Message& message);

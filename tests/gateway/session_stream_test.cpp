@@ -293,6 +293,22 @@ TEST(session_stream, a_snapshot_ahead_of_a_stream_that_takes_another_line_is_fou
   EXPECT_THAT(types(second->take()), ElementsAre("reset_required", "subscribed"));
 }
 
+TEST(session_stream, a_place_ahead_of_the_stream_is_asked_for_again_when_the_database_was_away) {
+  SessionWorld world;
+  auto client = live(world, 10);
+  auto second = world.open("bob");
+  second->say_message(subscribe("b"));
+  world.run();
+  world.snapshot(12);
+  second->take();
+  world.fanout.on_notice(NoticeKind::degraded);
+  world.fanout.on_notice(NoticeKind::restored);
+  world.run();
+  ASSERT_EQ(world.engine.histories.size(), 1U) << "the one ahead, and not the one that follows the stream";
+  world.refuse_history({ResetReason::history_diverged});
+  EXPECT_THAT(types(second->take()), ElementsAre("notice", "notice", "reset_required", "subscribed"));
+}
+
 TEST(session_stream, a_refused_cursor_is_followed_by_a_bootstrap_on_the_same_subscription) {
   SessionWorld world;
   auto client = world.open();

@@ -197,22 +197,23 @@ void FakeTail::hand_on(Followed& followed, const std::string& space, Random& ran
 void FakeReader::read(std::string space, ledger::Position after, std::size_t bytes_max,
                       std::function<void(ledger::CommitPartPtr)> on_part,
                       std::function<void(ledger::Result<ledger::Position>)> done) {
-  jobs_.push_back([this, space, at = after, bytes_max, bytes = std::size_t{0}, on_part, done]() mutable {
-    const auto fault = fails() ? std::optional(ledger::errc::unavailable) : ledger_.fault_at(space, at);
-    if (fault) {
-      done(ledger::Error{*fault, {}, "simulated"});
-      return true;
-    }
-    if (at.sequence >= ledger_.head(space).sequence || bytes >= bytes_max) {
-      done(at);
-      return true;
-    }
-    const auto& commit = ledger_.commit_after(space, at.sequence);
-    for (const auto& part : parts_of(commit, random_, changes_per_part)) on_part(part);
-    for (const auto& change : commit.changes) bytes += 100 + change.key.size();
-    at = commit.position;
-    return false;
-  });
+  jobs_.push_back(
+      [this, space, at = after, bytes_max, bytes = std::size_t{0}, on_part, done, connection = connection_]() mutable {
+        const auto fault = fails(connection) ? std::optional(ledger::errc::unavailable) : ledger_.fault_at(space, at);
+        if (fault) {
+          done(ledger::Error{*fault, {}, "simulated"});
+          return true;
+        }
+        if (at.sequence >= ledger_.head(space).sequence || bytes >= bytes_max) {
+          done(at);
+          return true;
+        }
+        const auto& commit = ledger_.commit_after(space, at.sequence);
+        for (const auto& part : parts_of(commit, random_, changes_per_part)) on_part(part);
+        for (const auto& change : commit.changes) bytes += 100 + change.key.size();
+        at = commit.position;
+        return false;
+      });
 }
 
 void FakeReader::snapshot(ledger::SnapshotQuery query, std::chrono::milliseconds,
@@ -224,12 +225,12 @@ void FakeReader::snapshot(ledger::SnapshotQuery query, std::chrono::milliseconds
     FakeLedger::Rows rows;
   };
   auto state = std::make_shared<State>();
-  jobs_.push_back([this, space = query.space, state, on_row, done] {
+  jobs_.push_back([this, space = query.space, state, on_row, done, connection = connection_] {
     if (!std::exchange(state->begun, true)) {
       state->at = ledger_.head(space);
       state->rows = ledger_.rows(space);
     }
-    if (fails()) {
+    if (fails(connection)) {
       done(ledger::Error{one_in(random_, 2) ? ledger::errc::timeout : ledger::errc::unavailable, {}, "simulated"});
       return true;
     }

@@ -109,17 +109,21 @@ class FakeReader final : public ledger::LogReader {
 
   unsigned failures_one_in = 0;  ///< 0 = never
   std::function<bool()> database_is_there = [] { return true; };
+  /// What is under way will fail.
+  void disconnect() { ++connection_; }
   std::size_t changes_per_part = 4;
 
  private:
   using Job = std::function<bool()>;  ///< true: it is done
-  [[nodiscard]] bool fails() {
-    return !database_is_there() || (failures_one_in > 0 && one_in(random_, failures_one_in));
+  [[nodiscard]] bool fails(unsigned connection) {
+    return connection != connection_ || !database_is_there() ||
+           (failures_one_in > 0 && one_in(random_, failures_one_in));
   }
 
   const FakeLedger& ledger_;
   Random& random_;
   std::deque<Job> jobs_;
+  unsigned connection_ = 0;
 };
 
 }  // namespace viewgate::simulator

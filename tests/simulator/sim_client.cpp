@@ -137,6 +137,7 @@ Slot* SimClient::by_channel(std::string_view channel) {
 }
 
 void SimClient::on_document(std::string_view document, Now now) {
+  if (gives_up_) return;
   std::vector<Member> all;
   if (!loadtest::members(document, all)) return broken("not a document: " + std::string(document));
   const auto type = unquoted(member(all, "type"));
@@ -174,7 +175,9 @@ void SimClient::on_subscribed(const std::vector<Member>& document) {
   if (slot == nullptr) return;  // left meanwhile
   if (!member(document, "same_as").empty()) {
     slot->shadow_told = true;
-    return;
+    // Where the set was reset after the client had left the name that had it, this is the one that it goes on with.
+    const bool begins_anew = slot->id == id && slot->fold.state() == loadtest::FoldState::empty;
+    if (!begins_anew) return;
   }
   // A shadow may come first where the one before it left in time.
   if (slot->shadow == id) slot->id = std::exchange(slot->shadow, {});

@@ -52,6 +52,7 @@ struct Slot {
       : request(std::move(request_)), fold(request.id, violations) {}
 
   gateway::Subscribe request;
+  gateway::GroupSpecPtr spec;  ///< for whoever judges the fold
   loadtest::Fold fold;
   enum class Link : std::uint8_t { none, asked, told, leaving } link = Link::none;
   std::string channel;

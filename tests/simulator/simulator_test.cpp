@@ -1,4 +1,4 @@
-// Some hundred worlds, each from one seed. A failure prints the seed; VIEWGATE_SEED runs that one alone.
+// Some hundred worlds, each from one seed. A failure prints the seed; VIEWGATE_SEED runs that one alone, VIEWGATE_SEEDS so many.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,8 +15,10 @@ constexpr int quiet_steps = 60'000;
 
 std::vector<unsigned> seeds_to_run() {
   if (const char* one = std::getenv("VIEWGATE_SEED")) return {static_cast<unsigned>(std::strtoul(one, nullptr, 10))};
+  const char* count = std::getenv("VIEWGATE_SEEDS");
+  const unsigned last = count != nullptr ? static_cast<unsigned>(std::strtoul(count, nullptr, 10)) : seeds;
   std::vector<unsigned> out;
-  for (unsigned seed = 1; seed <= seeds; ++seed) out.push_back(seed);
+  for (unsigned seed = 1; seed <= last; ++seed) out.push_back(seed);
   return out;
 }
 

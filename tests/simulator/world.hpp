@@ -43,7 +43,10 @@ class SimGateway {
   void step();
   void look(const std::string& space) { tail_.look(space, random_, size_.changes_per_part); }
   void tick();
-  void disconnect() { tail_.disconnect(); }
+  void disconnect() {
+    tail_.disconnect();
+    reader_.disconnect();
+  }
   [[nodiscard]] gateway::Fanout& fanout(std::size_t index) { return *fanouts_[index]; }
   [[nodiscard]] FakeReader& reader() { return reader_; }
   [[nodiscard]] gateway::Engine& engine() { return engine_; }
