@@ -73,15 +73,15 @@ class Differential : public ::testing::Test {
     }
   }
 
-  /// As the gateway fills it.
   Catalog catalog() {
     CatalogTable table;
     table.schema = "public";
     table.name = "sample";
-    table.capture = 1;
-    for (const PgRow& row : session_.query(catalog_query, {"public", "sample"})) {
-      table.columns.push_back({*row[0], *row[1], *row[2] == "t"});
-      if (*row[3] != "0") table.primary_key.push_back(*row[0]);
+    table.primary_key = {"id"};
+    for (const PgRow& row :
+         session_.run("select a.attname, t.typname from pg_attribute a join pg_type t on t.oid = a.atttypid"
+                      " where a.attrelid = 'public.sample'::regclass and a.attnum > 0 order by a.attnum")) {
+      table.columns.push_back({*row[0], *row[1]});
     }
     return Catalog{{table}};
   }
