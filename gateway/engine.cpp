@@ -31,7 +31,8 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
       history_(limits_, surroundings_, reader),
       bootstraps_(limits_, surroundings_, reader),
       outgoing_(surroundings_.reactors),
-      progress_at_(surroundings_.now() + limits_.progress_interval) {}
+      progress_at_(surroundings_.now() + limits_.progress_interval),
+      forget_at_(surroundings_.now()) {}
 
 // ---- what reactors ask ----
 
@@ -325,9 +326,14 @@ void Engine::reset_space(const std::string& name, ResetReason reason) {
 // ---- what time does ----
 
 void Engine::tick() {
+  const auto now = surroundings_.now();
   bootstraps_.tick();
-  forget_unused();
-  if (const auto now = surroundings_.now(); now >= progress_at_) {
+  // A walk over all groups, so not at every tick: a linger may be longer by a tenth.
+  if (now >= forget_at_) {
+    forget_at_ = now + limits_.linger / 10;
+    forget_unused();
+  }
+  if (now >= progress_at_) {
     progress_at_ = now + limits_.progress_interval;
     tell_progress();
   }

@@ -112,6 +112,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   std::vector<std::string> moved_spaces_;             // in this turn
   std::size_t recent_bytes_ = 0;
   TimePoint progress_at_;
+  TimePoint forget_at_;
   bool degraded_ = false;
 };
 

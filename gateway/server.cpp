@@ -85,11 +85,12 @@ class Server::Column {
   }
 
   void run() {
+    wait_for_signal();
     model_ = first_model();
+    if (!model_) return;
     open_reactors();
     tailer_.start();
     tick();
-    wait_for_signal();
     for (auto& reactor : reactors_) reactor->set_ready(true);
     const ProcessFiles files(config_, endpoint_);
     log::info("listening", {{"address", endpoint_.address}, {"port", endpoint_.port}, {"reactors", reactors_.size()}});
@@ -108,10 +109,13 @@ class Server::Column {
     return out;
   }
 
+  /// Null: a signal came before it was read.
   ActiveModelPtr first_model() {
     std::optional<ledger::Result<ActiveModelPtr>> loaded;
     loader_.load([&](ledger::Result<ActiveModelPtr> result) { loaded.emplace(std::move(result)); });
-    while (!loaded) io_.run_one();
+    while (!loaded && io_.run_one() > 0) {
+    }
+    if (!loaded) return nullptr;
     if (!*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
     log_model(***loaded);
     return **loaded;
@@ -146,10 +150,14 @@ class Server::Column {
     loader_.load([this](const ledger::Result<ActiveModelPtr>& loaded) {
       loading_ = false;
       if (!loaded) {
-        log::warn("model_not_read", {{"error", ledger::name(loaded.error().code)}, {"detail", loaded.error().detail}});
+        if (!std::exchange(reload_failed_, true)) {
+          log::warn("model_not_read",
+                    {{"error", ledger::name(loaded.error().code)}, {"detail", loaded.error().detail}});
+        }
         reload_later();
         return;
       }
+      reload_failed_ = false;
       if (!is_same(*model_, **loaded)) {
         model_ = *loaded;
         log_model(*model_);
@@ -180,6 +188,10 @@ class Server::Column {
 
   void drain() {
     log::info("draining", {{"window_ms", config_.drain_window.count()}});
+    if (reactors_.empty()) {
+      finish();
+      return;
+    }
     undrained_ = reactors_.size();
     for (auto& reactor : reactors_) {
       reactor->set_ready(false);
@@ -225,6 +237,7 @@ class Server::Column {
 
   bool loading_ = false;
   bool reload_again_ = false;
+  bool reload_failed_ = false;  ///< told once, until it succeeds
   bool draining_ = false;
   std::size_t undrained_ = 0;
 };
