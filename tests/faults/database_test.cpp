@@ -15,8 +15,8 @@ class Database : public Row {
     line.sql("insert into items (space, id, status) values ('" + space + "', " + std::to_string(id) + ", 'open')");
   }
   static std::string through(const TcpGate& gate, Line& to) {
-    return "host=127.0.0.1 port=" + std::to_string(gate.port()) +
-           " user=viewgate dbname=" + to.value("select current_database()") + " sslmode=disable gssencmode=disable";
+    return "host=127.0.0.1 port=" + std::to_string(gate.port()) + " user=" + to.value("select current_user") +
+           " dbname=" + to.value("select current_database()") + " sslmode=disable gssencmode=disable";
   }
   static std::string http(std::uint16_t port, const std::string& path) {
     RawSocket socket(port);
@@ -99,7 +99,7 @@ TEST_F(Database, row_55_what_was_committed_while_the_gateway_could_not_reach_pos
   for (int id = 5551; id <= 5553; ++id) write(space, id);
   WsClient late(gateway.port(), line.reader());
   late.send(subscribe_text({.space = space, .view = "everything"}));
-  const Document refused = late.next();
+  const Document refused = late.next_of("error");
   EXPECT_EQ(refused.plain("code"), "unavailable") << refused.text;
   EXPECT_GE(refused.number("retry_after"), 0) << refused.text;
   gate.open();

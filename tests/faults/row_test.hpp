@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <iostream>
 #include <string>
 
 #include "support/line.hpp"
@@ -23,29 +25,20 @@ inline void expect_a_good_client_works(Line& line, std::uint16_t port) {
 
 class Row : public ::testing::Test {
  protected:
-  void SetUp() override {
-    expect_a_good_client_works(line, line.port());
-    // The good client's own socket is closed in a moment.
-    descriptors_ = line.gateway().descriptors();
-    eventually([&] {
-      const std::uint64_t now = line.gateway().descriptors();
-      const bool same = now >= descriptors_;
-      descriptors_ = now;
-      return same;
-    });
-  }
   void TearDown() override {
     EXPECT_TRUE(line.gateway().process().running());
     expect_a_good_client_works(line, line.port());
-    EXPECT_TRUE(eventually([&] { return line.gateway().descriptors() <= descriptors_; }))
-        << line.gateway().descriptors() << " descriptors, before the row there were " << descriptors_;
-    if (HasFailure()) std::cerr << line.gateway().log().substr(0, 20000);
+    EXPECT_TRUE(eventually([&] { return line.gateway().client_sockets() == 0; }))
+        << line.gateway().client_sockets() << " sockets stay behind";
+    if (HasFailure()) std::cerr << log_end();
+  }
+  std::string log_end() {
+    constexpr std::size_t shown = 3000;
+    const std::string log = line.gateway().log();
+    return log.substr(log.size() - std::min(log.size(), shown));
   }
 
   Line& line = Line::shared();
-
- private:
-  std::uint64_t descriptors_ = 0;
 };
 
 }  // namespace viewgate::testing

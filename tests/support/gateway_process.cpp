@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #include "loadtest/report.hpp"
@@ -101,7 +103,21 @@ void GatewayProcess::start_again() {
   start();
 }
 
-std::uint64_t GatewayProcess::descriptors() const { return loadtest::process_use(process_->pid()).descriptors; }
+std::size_t GatewayProcess::client_sockets() const {
+  // proc(5): local address as hexadecimal address:port is the second field, the state the fourth (0A = listening), the inode
+  // the tenth (0 = no process holds it any more).
+  std::ifstream table("/proc/net/tcp");
+  std::string line;
+  std::size_t out = 0;
+  while (std::getline(table, line)) {
+    std::istringstream text(line);
+    const std::vector<std::string> fields{std::istream_iterator<std::string>(text), {}};
+    if (fields.size() < 10 || fields[1].find(':') == std::string::npos) continue;
+    const bool ours = std::stoul(fields[1].substr(fields[1].find(':') + 1), nullptr, 16) == port_;
+    if (ours && fields[3] != "0A" && fields[9] != "0") ++out;
+  }
+  return out;
+}
 
 std::uint64_t GatewayProcess::rss_bytes() const { return loadtest::process_use(process_->pid()).rss_bytes; }
 

@@ -45,7 +45,8 @@ class GatewayProcess {
   /// Starts anew on the same port after it has ended.
   void start_again();
   std::string log() const { return file_text(log_file_); }
-  std::uint64_t descriptors() const;
+  /// Sockets of clients that the process still holds, whatever their state.
+  std::size_t client_sockets() const;
   std::uint64_t rss_bytes() const;
 
  private:

@@ -51,7 +51,10 @@ Finished apply_model(const std::string& text, const std::string& database) {
 }
 
 Line::Line(PostgresCluster& cluster, LineOptions options)
-    : cluster_(&cluster), options_(std::move(options)), database_(cluster.create_database()), session_(database_) {
+    : cluster_(&cluster),
+      options_(std::move(options)),
+      database_(cluster.create_empty_database()),
+      session_(database_) {
   sql(options_.tables);
   const Finished applied = apply_model(options_.model, database_);
   if (applied.status != 0) throw std::runtime_error("viewgate model apply: " + applied.output);

@@ -34,7 +34,7 @@ struct LineOptions {
 
 class Line {
  public:
-  /// A database of its own in this cluster, which must outlive the line.
+  /// A database of its own in this cluster, which must outlive the line; the program itself puts the ledger there.
   explicit Line(PostgresCluster& cluster, LineOptions options = {});
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;

@@ -28,7 +28,7 @@ std::string name_in(const std::string& conninfo) { return PgSession(conninfo).va
 }  // namespace
 
 PgbenchLine::PgbenchLine() {
-  const std::string conninfo = cluster_.create_database();
+  const std::string conninfo = cluster_.create_empty_database();
   template_name_ = name_in(conninfo);
   must({pgbench_program(), "-i", "-q", "-I", "dt", "-s", std::to_string(scale), conninfo});
   PgSession(conninfo).run(fill);

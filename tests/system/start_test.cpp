@@ -158,26 +158,12 @@ TEST_F(Start, a_table_that_cannot_be_captured_is_told_with_its_reason) {
 }
 
 TEST_F(Start, a_standby_is_refused) {
-  PostgresCluster primary({.durability = ledger::Durability::durable,
-                           .settings = {"wal_level=replica", "max_wal_senders=4", "hot_standby=on"}});
-  const TemporaryDirectory directory;
-  const std::string copy = directory.path() / "standby";
-  const std::string programs = primary.server().programs().string();
-  const std::string socket = primary.server().socket_directory().string();
-  const std::string user = PgSession(primary.create_empty_database()).value("select current_user");
-  // The programs of PostgreSQL refuse root, as the cluster itself does.
-  const std::string as = getuid() == 0 ? "runuser -u postgres -- " : "";
-  const std::string port = std::to_string(free_port());
-  const std::string prepare =
-      "chmod 777 " + directory.path().string() + " && " + as + programs + "/pg_basebackup -h " + socket + " -U " +
-      user + " -D " + copy + " -R -X stream -c fast && " + as + programs + "/pg_ctl -D " + copy +
-      " -w -o \"-c listen_addresses=127.0.0.1 -c fsync=on -c max_connections=200 -c port=" + port +
-      " -c unix_socket_directories=" + directory.path().string() + "\" -l " + copy + "/log start";
-  const Finished made = run({"/bin/sh", "-c", prepare});
-  ASSERT_EQ(made.status, 0) << made.output;
-  expect_one_line(serve("host=" + directory.path().string() + " port=" + port + " user=" + user + " dbname=postgres"),
-                  unsuitable_database, "standby");
-  run({"/bin/sh", "-c", as + programs + "/pg_ctl -D " + copy + " -m immediate stop"});
+  PostgresCluster standby({.durability = ledger::Durability::durable});
+  const std::string database = standby.create_empty_database();
+  // PostgreSQL with this file in its directory is a standby from its next start on, of whatever primary.
+  std::ofstream(PgSession(database).value("show data_directory") + "/standby.signal");
+  standby.restart(ledger::Shutdown::fast);
+  expect_one_line(serve(database), unsuitable_database, "standby");
 }
 
 TEST_F(Start, the_raw_log_is_not_reachable_over_the_network) {
