@@ -236,7 +236,7 @@ bool Subscription::find_place_in_ring() {
   const bool held = in_ring_ ? ring.holds(offset_) : ring.covers(at_.sequence);
   if (!held || unsure) {
     // A commit begun cannot be taken up in its middle by another road: the client resumes at the commit before it.
-    if (std::exchange(mid_commit_, false)) {
+    if (mid_commit_) {
       session_.close(close_code::slow_reader, "too slow inside a large commit; resume with the stored cursor");
     } else if (!in_vain_ || ring.end() != asked_end_) {
       // Else the ring begins inside a commit that has no end yet: the history has it when the ring has its last part.
