@@ -29,19 +29,17 @@ create table viewgate.schema_version (
 
 -- ── tables ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- A space and the head of its log. The head is stored, never max(sequence): it must survive pruning, and a lock and another
--- read in one statement would be stale after a wait. Numbering goes on from it; a lock on this row is the space's lock.
-create table viewgate.spaces (
+-- A space: where its readable log begins. A lock on this row is the space's lock. The row changes only when the log is pruned:
+-- a row that changed with every numbering would leave versions that a long reader keeps alive, and finding the newest one
+-- among them would cost more with every second. So the head is not here but in `commits`, which only grows: see view `spaces`.
+create table viewgate.horizons (
   space text collate "C" primary key,
   name text not null,
-  head bigint not null default 0,
-  head_stamp bigint not null default 0,      -- stamp of commit `head`; 0 at sequence 0
   retained_from bigint not null default 1,   -- the first commit that is still readable
   base_stamp bigint not null default 0,      -- stamp of commit retained_from - 1
-  moved xid8 not null default pg_current_xact_id(),  -- the transaction that changed this row last: how look() finds it
-  check (retained_from between 1 and head + 1)
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-create index spaces_moved on viewgate.spaces (moved);
+  moved xid8 not null default pg_current_xact_id()  -- the transaction that changed this row last: how look() finds it
+);
+create index horizons_moved on viewgate.horizons (moved);
 
 -- A numbered commit. Its changes are those of (space, part).
 create table viewgate.commits (
@@ -54,8 +52,20 @@ create table viewgate.commits (
   source text not null,                      -- 'capture' or 'append'
   role name not null,                        -- the database role of the writer
   at timestamptz not null,                   -- when the writer's transaction began
+  numbered xid8 not null,                    -- the transaction that gave the number: how look() finds spaces that moved
   primary key (space, sequence)
 );
+create index commits_numbered on viewgate.commits (numbered);
+
+-- The spaces with their heads. The newest commit is the head; where all are pruned, the horizon remembers it. Exact in any
+-- snapshot, since commits become visible in the order of their numbers; to go on from it, hold the space's lock and read it in a
+-- later statement than the one that took the lock.
+create view viewgate.spaces as
+  select h.space, h.name, coalesce(c.sequence, h.retained_from - 1) as head, coalesce(c.stamp, h.base_stamp) as head_stamp,
+         h.retained_from, h.base_stamp
+  from viewgate.horizons h
+  left join lateral (select c.sequence, c.stamp from viewgate.commits c where c.space = h.space order by c.sequence desc limit 1) c
+    on true;
 
 -- A change of a record, written in the writer's own transaction, before anybody knows its number.
 create table viewgate.changes (
@@ -87,6 +97,13 @@ create table viewgate.waiting (
   primary key (txid, space)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0,
         autovacuum_vacuum_insert_threshold = -1);
+
+-- What looks have found: whatever is visible in `seen` is numbered. Only look() writes here, and it believes no row but those that
+-- their own transaction wrote in this very cluster (a dump that is restored elsewhere brings ids that mean nothing there).
+create table viewgate.looks (
+  numbered xid8 primary key,
+  seen pg_snapshot not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_threshold = -1);
 
 -- The captured tables. `capture` is part of every view's version: a table that may have been written unseen gets another one.
 create table viewgate.captures (
@@ -257,30 +274,21 @@ create trigger registry after insert or update or delete or truncate on viewgate
 
 -- ── numbering ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- The only place that consumes sequences. The caller holds the locks of the markers' spaces; markers of one space are numbered
--- in the order given. Returns how many.
+-- The only place that consumes sequences. The caller holds the locks of the markers' spaces, since an earlier statement (else the
+-- primary key refuses: no number is given twice); markers of one space are numbered in the order given. Returns how many.
 create function viewgate.append_commit(markers viewgate.waiting[]) returns bigint language plpgsql as $$
 declare
   appended bigint;
 begin
-  with given as materialized (
-    select m.*, row_number() over (partition by m.space order by m.nth) as k, count(*) over (partition by m.space) as n
-    from unnest(markers) with ordinality
-         m(txid, space, name, part, changes, last, statements, source, role, at, nth)
-  ), raised as (
-    update viewgate.spaces s
-    set head = s.head + g.n, head_stamp = viewgate.random_mark(), moved = pg_current_xact_id()
-    from given g where g.k = g.n and g.space = s.space
-    returning s.space, s.head - g.n as base, s.head, s.head_stamp
-  )
-  insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at)
-  select g.space, r.base + g.k, case when r.base + g.k = r.head then r.head_stamp else viewgate.random_mark() end,
-         g.part, g.changes, g.statements, g.source, g.role, g.at
-  from given g join raised r on r.space = g.space;
+  -- A space's head is read once, with its first marker; without the space there is none, and the sequence would be null.
+  insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at, numbered)
+  select m.space, max(m.head) over (partition by m.space) + m.nth_in_space, viewgate.random_mark(),
+         m.part, m.changes, m.statements, m.source, m.role, m.at, pg_current_xact_id()
+  from (select g.*, case when g.nth_in_space = 1 then (select s.head from viewgate.spaces s where s.space = g.space) end as head
+        from (select u.*, row_number() over (partition by u.space order by u.nth) as nth_in_space
+              from unnest(markers) with ordinality
+                   u(txid, space, name, part, changes, last, statements, source, role, at, nth)) g) m;
   get diagnostics appended = row_count;
-  if appended <> coalesce(cardinality(markers), 0) then
-    raise exception 'viewgate.append_commit: % of % markers have a space', appended, cardinality(markers);
-  end if;
   return appended;
 end $$;
 
@@ -303,26 +311,38 @@ declare
 begin
   perform viewgate.need_read_committed('lock_space');
   perform viewgate.force_durable();
-  perform from viewgate.spaces s where s.space = wanted for no key update;
+  perform from viewgate.horizons h where h.space = wanted for no key update;
   if not found then
     perform pg_advisory_xact_lock(viewgate.creation_lock(wanted));
-    insert into viewgate.spaces (space, name) values (wanted, $1) on conflict do nothing;
-    perform from viewgate.spaces s where s.space = wanted for no key update;
+    insert into viewgate.horizons (space, name) values (wanted, $1) on conflict do nothing;
+    perform from viewgate.horizons h where h.space = wanted for no key update;
   end if;
 end $$;
 
--- Numbers a space's waiting transactions: all that are visible, or only those visible in `snapshot`. `since`: a snapshot of which
--- it is known that everything visible in it is numbered (look() returned it); it only saves reading.
-create function viewgate.number(space text, snapshot pg_snapshot default null, since pg_snapshot default null)
+-- The newest of what looks have found; null = nothing is known, everything must be read.
+create function viewgate.last_look() returns viewgate.looks language plpgsql as $$
+declare
+  newest viewgate.looks;
+begin
+  select l.* into newest from viewgate.looks l
+    where l.numbered < pg_snapshot_xmax(pg_current_snapshot())
+      and l.xmin::text::bigint = l.numbered::text::bigint % 4294967296
+    order by l.numbered desc limit 1;
+  return newest;
+end $$;
+
+-- Numbers a space's waiting transactions: all that are visible, or only those visible in `snapshot`.
+create function viewgate.number(space text, snapshot pg_snapshot default null)
 returns table (head bigint, stamp bigint) language plpgsql
-set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
-  oldest xid8 := coalesce(pg_snapshot_xmin(since), '0');
+  oldest xid8;
   markers viewgate.waiting[];
 begin
   perform viewgate.lock_space($1);
+  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
   -- A statement of its own: it sees what was committed while we waited for the lock.
   with gone as (
     delete from viewgate.waiting w
@@ -336,26 +356,53 @@ begin
   return query select s.head, s.head_stamp from viewgate.spaces s where s.space = wanted;
 end $$;
 
+-- The spaces that moved since `previous`, in the shape of look()'s rows. Ids beyond our own snapshot are another cluster's.
+create function viewgate.moves(previous pg_snapshot)
+returns table (space text, name text, head bigint, stamp bigint, retained_from bigint,
+               snapshot pg_snapshot, numbered bigint, skipped boolean, bell bigint, mark bigint)
+language sql stable as $$
+  with since as (
+    select pg_snapshot_xmax(previous) as youngest, array(select pg_snapshot_xip(previous)) as running,
+           greatest(pg_snapshot_xmax(pg_current_snapshot()), pg_current_xact_id_if_assigned()) as latest
+  ), moved as (
+    select c.space from since, viewgate.commits c where c.numbered >= since.youngest and c.numbered <= since.latest
+    union
+    select c.space from since, viewgate.commits c where c.numbered = any(since.running)
+    union
+    select h.space from since, viewgate.horizons h where h.moved >= since.youngest and h.moved <= since.latest
+    union
+    select h.space from since, viewgate.horizons h where h.moved = any(since.running)
+  )
+  select s.space::text, s.name, s.head, s.head_stamp, s.retained_from,
+         null::pg_snapshot, null::bigint, null::boolean, null::bigint, null::bigint
+  from moved m join viewgate.spaces s on s.space = m.space
+$$;
+
 -- One look for all spaces: numbers what waits and says which spaces moved since `previous`, the snapshot that the last look
--- returned. Null = the first look: numbers everything there is, and reports only the summary.
+-- returned. Null = the first look: reports only the summary.
 --
 -- Rows with a space: it moved. Then exactly one summary row (space null): `snapshot` to pass next time, how many commits were
--- `numbered`, whether some had to be `skipped` (a space's lock was taken, or there were too many: pass the same `previous` again),
--- the `bell`'s value (2 = armed) and the registry's `mark`. The rows are true once the transaction has committed: read them
--- after the end of the command.
+-- `numbered`, whether some work was `skipped` (a space's lock was taken, or there was too much: look again soon), the `bell`'s value
+-- (2 = armed) and the registry's `mark`. The rows are true once the transaction has committed: read them after the end of the
+-- command.
 --
--- What is visible in `previous` was numbered, or reported, by then. So whatever is new carries a transaction that `previous` does
--- not show: its id was running then, or is younger. That rule is exact; neither long readers nor long writers widen it.
+-- How it finds what is new: what is visible in the last look's snapshot was numbered then. So whatever is new carries a transaction
+-- that this snapshot does not show: its id was running then, or is at least its xmax. That rule is exact: neither long readers nor
+-- long writers widen it. Moves are found by the same rule from the caller's own `previous`.
 create function viewgate.look(previous pg_snapshot default null)
 returns table (space text, name text, head bigint, stamp bigint, retained_from bigint,
                snapshot pg_snapshot, numbered bigint, skipped boolean, bell bigint, mark bigint)
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  youngest constant xid8 := coalesce(pg_snapshot_xmax(previous), '0');
-  running constant xid8[] := array(select pg_snapshot_xip(previous));
   batch_max constant int := 50000;
+  has_written constant boolean := pg_current_xact_id_if_assigned() is not null;
+  last viewgate.looks;
+  youngest xid8;
+  running xid8[];
   seen pg_snapshot;
+  told pg_snapshot;
   wanted text[];
   missing text[];
   locked text[];
@@ -364,18 +411,22 @@ declare
   left_over boolean := false;
 begin
   perform viewgate.need_read_committed('look');
+  last := viewgate.last_look();
+  youngest := coalesce(pg_snapshot_xmax(last.seen), '0');
+  running := array(select pg_snapshot_xip(last.seen));
+  -- The snapshot and what waits in it, in one statement: what it shows and is not wanted here does not wait.
   select pg_current_snapshot(),
          array(select distinct w.space from (select w.space from viewgate.waiting w where w.txid >= youngest
                                              union all
                                              select w.space from viewgate.waiting w where w.txid = any(running)) w)
     into seen, wanted;
+  told := seen;
   if cardinality(wanted) > 0 then
     perform viewgate.force_durable();
-    -- The next look need not tell our own moves again.
-    seen := viewgate.with_own(pg_current_snapshot());
-    missing := array(select x from unnest(wanted) x where not exists (select from viewgate.spaces s where s.space = x));
+    told := viewgate.with_own(seen);
+    missing := array(select x from unnest(wanted) x where not exists (select from viewgate.horizons h where h.space = x));
     if cardinality(missing) > 0 then
-      insert into viewgate.spaces (space, name)
+      insert into viewgate.horizons (space, name)
         select distinct on (w.space) w.space, w.name
         from unnest(missing) x join viewgate.waiting w
           on w.space = x and w.txid >= (select min(o) from unnest(running || youngest) o)
@@ -383,10 +434,10 @@ begin
         order by w.space
         on conflict do nothing;
     end if;
-    locked := array(select s.space from viewgate.spaces s where s.space = any(wanted) order by s.space
+    locked := array(select h.space from viewgate.horizons h where h.space = any(wanted) order by h.space
                     for no key update skip locked);
     left_over := cardinality(locked) < cardinality(wanted);
-    -- A statement of its own, after the locks: it sees what was committed while we waited for them.
+    -- A statement of its own, after the locks: it sees what their last holders did.
     with picked as (
       select w.ctid from (select w.ctid, w.space, w.last from viewgate.waiting w where w.txid >= youngest
                           union all
@@ -401,18 +452,22 @@ begin
       done := viewgate.append_commit(markers);
       left_over := left_over or done = batch_max;
     end if;
+    -- A transaction that wrote before it looked may write again after it: what it shows as visible is then not all numbered.
+    if not left_over and not has_written then
+      insert into viewgate.looks (numbered, seen) values (pg_current_xact_id(), seen);
+      -- Only the newest counts. The others go now and then: where a long reader keeps the dead ones, each deletion passes them all.
+      if random() < 0.01 then
+        delete from viewgate.looks l
+        where l.ctid = any(array(select o.ctid from viewgate.looks o where o.numbered < last.numbered for update skip locked));
+      end if;
+    end if;
   end if;
   if previous is not null then
-    return query
-      select s.space::text, s.name, s.head, s.head_stamp, s.retained_from,
-             null::pg_snapshot, null::bigint, null::boolean, null::bigint, null::bigint
-      from (select s.* from viewgate.spaces s where s.moved >= youngest
-            union all
-            select s.* from viewgate.spaces s where s.moved = any(running)) s;
+    return query select m.* from viewgate.moves(previous) m;
   end if;
   return query
     select null::text, null::text, null::bigint, null::bigint, null::bigint,
-           seen, done, left_over, pg_sequence_last_value('viewgate.bell'::regclass), r.mark
+           told, done, left_over, pg_sequence_last_value('viewgate.bell'::regclass), r.mark
     from viewgate.registry r;
 end $$;
 
@@ -423,7 +478,7 @@ create function viewgate.watermark(space text) returns bigint language sql stabl
 $$;
 
 create function viewgate.retained_from(space text) returns bigint language sql stable as $$
-  select coalesce((select s.retained_from from viewgate.spaces s where s.space = viewgate.space_key($1)), 1)
+  select coalesce((select h.retained_from from viewgate.horizons h where h.space = viewgate.space_key($1)), 1)
 $$;
 
 -- The stamp at a sequence: 0 at 0, kept for the last pruned commit, null where the ledger does not know that sequence (any more).
@@ -431,7 +486,7 @@ create function viewgate.position_stamp(space text, sequence bigint) returns big
   select case when $2 = 0 then 0 else coalesce(
     (select c.stamp from viewgate.commits c
      where c.space = viewgate.space_key($1) and c.sequence = $2 and c.sequence >= viewgate.retained_from($1)),
-    (select s.base_stamp from viewgate.spaces s where s.space = viewgate.space_key($1) and s.retained_from - 1 = $2)) end
+    (select h.base_stamp from viewgate.horizons h where h.space = viewgate.space_key($1) and h.retained_from - 1 = $2)) end
 $$;
 
 -- The places of a part's changes whose order of counters is not the order in which the record changed. That happens when
@@ -551,12 +606,14 @@ begin
     raise exception 'viewgate.prune: keep is a number of commits, not %', keep;
   end if;
   perform viewgate.lock_space($1);
-  update viewgate.spaces s
+  -- A statement of its own, after the lock: it sees the head.
+  update viewgate.horizons h
   set retained_from = s.head - keep + 1,
-      base_stamp = (select c.stamp from viewgate.commits c where c.space = s.space and c.sequence = s.head - keep),
+      base_stamp = (select c.stamp from viewgate.commits c where c.space = wanted and c.sequence = s.head - keep),
       moved = pg_current_xact_id()
-  where s.space = wanted and s.head - keep + 1 > s.retained_from;
-  select s.retained_from into horizon from viewgate.spaces s where s.space = wanted;
+  from viewgate.spaces s
+  where h.space = wanted and s.space = wanted and s.head - keep + 1 > h.retained_from;
+  select h.retained_from into horizon from viewgate.horizons h where h.space = wanted;
   return horizon;
 end $$;
 
@@ -569,7 +626,7 @@ declare
 begin
   perform viewgate.need_read_committed('prune_batch');
   perform viewgate.force_durable();
-  if exists (select from viewgate.spaces s where s.space = wanted and s.moved = pg_current_xact_id()) then
+  if exists (select from viewgate.horizons h where h.space = wanted and h.moved = pg_current_xact_id()) then
     raise exception 'viewgate.prune_batch: the horizon was raised in this transaction, and commits go in a later one';
   end if;
   perform set_config('viewgate.pruning', 'on', true);
@@ -577,7 +634,7 @@ begin
     delete from viewgate.commits c
     where c.space = wanted and c.sequence in (
       select o.sequence from viewgate.commits o
-      where o.space = wanted and o.sequence < (select s.retained_from from viewgate.spaces s where s.space = wanted)
+      where o.space = wanted and o.sequence < (select h.retained_from from viewgate.horizons h where h.space = wanted)
       order by o.sequence limit batch for update skip locked)
     returning c.part
   )
