@@ -15,9 +15,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-pg::ConnectOptions connect_options(std::string conninfo, const ReaderOptions& options, const char* name) {
+// A commit of a million changes is sorted by the server before its first row comes; a dead server is found by TCP.
+constexpr int kSilenceShare = 6;
+
+pg::ConnectOptions connect_options(const std::string& conninfo, const ReaderOptions& options, const char* name) {
   pg::ConnectOptions out;
-  out.conninfo = std::move(conninfo);
+  out.conninfo = conninfo;
   out.application_name = name;
   out.connect_time_max = options.time_max;
   return out;
@@ -33,7 +36,7 @@ Milliseconds time_left(Clock::time_point deadline) {
 class Reader::Work : public std::enable_shared_from_this<Work> {
  public:
   /// Readers and lockers are pools of their own: a snapshot holds one of each, and takes them in this order.
-  Work(boost::asio::io_context& io, std::string conninfo, ReaderOptions options)
+  Work(boost::asio::io_context& io, const std::string& conninfo, ReaderOptions options)
       : executor_(io.get_executor()),
         options_(options),
         readers_(executor_, connect_options(conninfo, options, "viewgate read"), options.connections_max),
@@ -155,8 +158,8 @@ pg::Task<void> Reader::Work::read_some(pg::Connection& connection, PartBuilder& 
     return !stopped_;
   };
   std::function<bool(const pg::Row&)> on_row = add;
-  auto done =
-      co_await connection.stream_prepared(std::move(sql), std::move(params), std::move(on_row), options_.time_max);
+  auto done = co_await connection.stream_prepared(std::move(sql), std::move(params), std::move(on_row),
+                                                  kSilenceShare * options_.time_max);
   if (!done) co_return done.error();
   builder.finish();
   co_return done;
@@ -239,8 +242,8 @@ pg::Task<void> Reader::Work::stream_rows(pg::Connection& reader, std::string sql
   co_return Error{errc::timeout, "", "a snapshot took longer than its time limit"};
 }
 
-Reader::Reader(boost::asio::io_context& io, std::string conninfo, ReaderOptions options)
-    : work_(std::make_shared<Work>(io, std::move(conninfo), options)) {}
+Reader::Reader(boost::asio::io_context& io, const std::string& conninfo, ReaderOptions options)
+    : work_(std::make_shared<Work>(io, conninfo, options)) {}
 
 Reader::~Reader() { stop(); }
 

@@ -19,15 +19,16 @@ class io_context;
 namespace viewgate::ledger {
 
 struct ReaderOptions {
-  std::size_t connections_max = 4;            ///< reads and snapshots at a time; more wait
-  std::size_t part_bytes_max = 1024 * 1024;   ///< of record text in one CommitPart
-  std::size_t changes_per_read = 5000;        ///< soft: a commit is never cut
-  std::chrono::milliseconds time_max{10000};  ///< for a connection, a lock, or the next row
+  std::size_t connections_max = 4;                        ///< reads and snapshots at a time; more wait
+  std::size_t part_bytes_max = std::size_t{1024} * 1024;  ///< of record text in one CommitPart
+  std::size_t changes_per_read = 5000;                    ///< soft: a commit is never cut
+  /// For a connection or a lock; six times that for the next row of the log.
+  std::chrono::milliseconds time_max{10000};
 };
 
 class Reader final : public LogReader {
  public:
-  Reader(boost::asio::io_context& io, std::string conninfo, ReaderOptions options);
+  Reader(boost::asio::io_context& io, const std::string& conninfo, ReaderOptions options);
   ~Reader() override;
 
   void read(std::string space, Position after, std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,

@@ -75,9 +75,11 @@ std::optional<ModelInForce> model_of(const pg::Rows& rows) {
   return ModelInForce{rows[0].integer(0), rows[0].string(1), rows[0].string(2)};
 }
 
-std::vector<TableShape> shapes_of(const pg::Rows& rows, std::vector<std::pair<std::string, std::string>> tables) {
+std::vector<TableShape> shapes_of(const pg::Rows& rows,
+                                  const std::vector<std::pair<std::string, std::string>>& tables) {
   std::vector<TableShape> out;
-  for (auto& [schema, table] : tables) out.push_back(TableShape{std::move(schema), std::move(table), {}, {}});
+  out.reserve(tables.size());
+  for (const auto& [schema, table] : tables) out.push_back(TableShape{schema, table, {}, {}});
   for (int i = 0; i < rows.size(); ++i) {
     const pg::Row row = rows[i];
     TableShape& shape = out[static_cast<std::size_t>(row.integer(0) - 1)];
@@ -199,7 +201,7 @@ pg::Task<std::vector<TableShape>> Registry::Work::describe(pg::Connection& conne
   params.emplace_back(pg::array_text(names));
   auto rows = co_await ask(connection, kColumns, std::move(params));
   if (!rows) co_return rows.error();
-  co_return shapes_of(*rows, std::move(tables));
+  co_return shapes_of(*rows, tables);
 }
 
 pg::Task<ModelInForce> Registry::Work::apply_model(pg::Connection& connection, std::string text, std::string hash) {

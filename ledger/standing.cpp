@@ -14,11 +14,9 @@ Standing standing_of(const pg::Row& row, Position position) {
   out.head = Position{Sequence{row.integer(0)}, Stamp{static_cast<std::uint64_t>(row.integer(1))}};
   const std::int64_t retained_from = row.integer(2);
   const Stamp stamp{static_cast<std::uint64_t>(row.optional_integer(3).value_or(0))};
-  if (position.sequence > out.head.sequence) {
-    out.broken = errc::history_diverged;
-  } else if (position.sequence.value + 1 < retained_from) {
+  if (position.sequence.value + 1 < retained_from) {
     out.broken = errc::history_unavailable;
-  } else if (stamp != position.stamp) {
+  } else if (position.sequence > out.head.sequence || stamp != position.stamp) {
     out.broken = errc::history_diverged;
   }
   return out;

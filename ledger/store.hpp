@@ -15,7 +15,7 @@
 namespace viewgate::ledger {
 
 struct StoreOptions {
-  std::size_t page_bytes_max = 64 * 1024 * 1024;  ///< of record text and keys in one page
+  std::size_t page_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of record text and keys in one page
   std::chrono::milliseconds time_max{10000};
 };
 

@@ -28,6 +28,9 @@ constexpr std::string_view kCanary = "canary ";  // a notification that is no hi
 constexpr const char* kPlannerSettings =
     "set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;";
 
+// A commit of a million changes is sorted by the server before its first row comes; a dead server is found by TCP.
+constexpr int kSilenceShare = 6;
+
 /// The digits before the first colon of a pg_snapshot (its xmin), or of an xid8.
 std::uint64_t first_xid(std::string_view text) {
   std::uint64_t value = 0;
@@ -319,7 +322,8 @@ pg::Task<void> Tailer::Runner::read() {
     builder.add(row);
     return !stopped_;
   };
-  auto done = co_await look_.stream_prepared(std::move(sql), std::move(params), std::move(on_row), options_.time_max);
+  auto done = co_await look_.stream_prepared(std::move(sql), std::move(params), std::move(on_row),
+                                             kSilenceShare * options_.time_max);
   if (!done) co_return done.error();
   builder.finish();
   auto suspects = watchlist_.settle(followers, before);  // pruned before they were read, or worse

@@ -26,10 +26,11 @@ namespace viewgate::ledger {
 
 struct TailerOptions {
   TailerTimes times;
-  std::chrono::milliseconds time_max{10000};     ///< for a connection, an answer, or the next row
-  std::size_t part_bytes_max = 1024 * 1024;      ///< of record text in one CommitPart
-  std::size_t turn_bytes_max = 4 * 1024 * 1024;  ///< handed on between two on_turn
-  std::size_t changes_per_read = 5000;           ///< per space, soft: a commit is never cut
+  /// For a connection or an answer; six times that for the next row of the log.
+  std::chrono::milliseconds time_max{10000};
+  std::size_t part_bytes_max = std::size_t{1024} * 1024;      ///< of record text in one CommitPart
+  std::size_t turn_bytes_max = std::size_t{4} * 1024 * 1024;  ///< handed on between two on_turn
+  std::size_t changes_per_read = 5000;                        ///< per space, soft: a commit is never cut
   std::size_t spaces_per_read = 256;
 
   std::chrono::milliseconds captures_interval{2000};  ///< between checks of the captured tables

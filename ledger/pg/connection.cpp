@@ -161,7 +161,7 @@ class Connection::Deadline {
   Clock::time_point armed_at_;
 };
 
-Connection::Connection(asio::any_io_executor executor) : socket_(std::make_shared<Socket>(executor)) {}
+Connection::Connection(const asio::any_io_executor& executor) : socket_(std::make_shared<Socket>(executor)) {}
 
 Connection::~Connection() { close(); }
 

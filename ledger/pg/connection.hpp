@@ -46,7 +46,7 @@ struct Statement {
 
 class Connection {
  public:
-  explicit Connection(boost::asio::any_io_executor executor);
+  explicit Connection(const boost::asio::any_io_executor& executor);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
