@@ -36,6 +36,7 @@ struct Arguments {
   std::string subject = "consumer";
   std::uint64_t seed = 1;
   std::size_t seconds = 10;
+  bool calm = false;
   ConsumerOptions consumer;
   MeasureOptions measure;
 };
@@ -46,11 +47,13 @@ int run_swarm(const Arguments& arguments, const TokenMaker& tokens) {
   options.address = parse_address(arguments.address);
   options.members = crowd.members;
   options.seed = arguments.seed;
+  options.calm = arguments.calm;
   Swarm swarm(std::move(options));
   std::printf("swarm of %zu clients, seed %llu, %zu s; the writer is yours\n", arguments.measure.clients,
               static_cast<unsigned long long>(arguments.seed), arguments.seconds);
   swarm.start();
-  std::this_thread::sleep_for(std::chrono::seconds(arguments.seconds));
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(arguments.seconds);
+  while (!stopped && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   swarm.calm();
   Database database(arguments.database);
   const bool there = swarm.wait_until_at(settled_heads(database, pgbench_space_names()), std::chrono::seconds(60));
@@ -96,6 +99,7 @@ int main(int argc, char** argv) {
       app.add_subcommand("swarm", "clients that are cut at random; at the end every fold is compared with SQL");
   measured(swarm, 40);
   swarm->add_option("--seed", arguments.seed, "of all that is random");
+  swarm->add_flag("--calm", arguments.calm, "nobody is cut");
   CLI::App* consumer = app.add_subcommand("consume", "follow one view into a file, whatever happens");
   common(consumer, false);
   consumer->add_option("--file", arguments.consumer.file, "records and cursor")->required();
