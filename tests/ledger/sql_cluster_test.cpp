@@ -65,7 +65,7 @@ TEST(EmbeddedCluster, is_durable_unless_told_otherwise_and_listens_on_no_port) {
 }
 
 TEST(EmbeddedCluster, every_way_of_restarting_brings_back_what_was_committed) {
-  PostgresCluster cluster({Durability::volatile_, {"fsync=on", "full_page_writes=on"}});
+  PostgresCluster cluster;
   const std::string database = cluster.create_database();
   PgSession(database).run("create table kept (x int)");
   int rows = 0;

@@ -341,7 +341,7 @@ TEST_F(Numbering, stamps_mark_every_position_that_is_known) {
 }
 
 TEST_F(Numbering, the_number_of_a_commit_is_durable_even_where_nobody_asked_for_it) {
-  PostgresCluster cluster({ledger::Durability::volatile_, {"fsync=on", "full_page_writes=on", "wal_writer_delay=10s"}});
+  PostgresCluster cluster({ledger::Durability::volatile_, {"wal_writer_delay=3s"}});
   SqlLedger ledger(cluster.create_database());
   ledger.make_table();
   std::string stamp;
