@@ -33,8 +33,7 @@ struct Unit {
   std::int64_t factor;
 };
 constexpr std::array duration_units{Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000}};
-constexpr std::array byte_units{Unit{"", 1}, Unit{"KiB", 1024}, Unit{"MiB", 1024 * 1024},
-                                Unit{"GiB", 1024 * 1024 * 1024}};
+constexpr std::array byte_units{Unit{"", 1}, Unit{"KiB", 1LL << 10}, Unit{"MiB", 1LL << 20}, Unit{"GiB", 1LL << 30}};
 constexpr std::array count_units{Unit{"", 1}};
 
 std::span<const Unit> units_of(SettingKind kind) {
@@ -210,7 +209,9 @@ void read_table(Reading& reading, const std::string& file, const toml::table& ta
     } else if (const auto text = plain_text(node)) {
       reading.take(*setting, source, *text);
     } else {
-      reading.problem(source + ": " + key + " must be " + allowed_text(*setting) + ", as a string or a whole number");
+      std::string problem = source;
+      problem.append(": ").append(key).append(" must be ").append(allowed_text(*setting));
+      reading.problem(problem.append(", as a string or a whole number"));
     }
   }
 }

@@ -9,19 +9,21 @@
 
 namespace viewgate::gateway {
 
+inline constexpr std::size_t mebibyte = 1024UL * 1024;
+
 using TimePoint = std::chrono::steady_clock::time_point;
 
 struct EngineLimits {
-  std::size_t space_bytes = 4 * 1024 * 1024;            ///< recent commits kept per space
-  std::size_t spaces_bytes = 256 * 1024 * 1024;         ///< recent commits kept of all spaces together
-  std::size_t history_bytes = 1024 * 1024;              ///< record text read at once for those who return
-  std::size_t history_commit_bytes = 64 * 1024 * 1024;  ///< of one answer; above it the view starts anew
-  std::size_t history_groups = 64;                      ///< served by one read
+  std::size_t space_bytes = 4 * mebibyte;            ///< recent commits kept per space
+  std::size_t spaces_bytes = 256 * mebibyte;         ///< recent commits kept of all spaces together
+  std::size_t history_bytes = mebibyte;              ///< record text read at once for those who return
+  std::size_t history_commit_bytes = 64 * mebibyte;  ///< of one answer; above it the view starts anew
+  std::size_t history_groups = 64;                   ///< served by one read
   std::size_t snapshot_concurrent = 2;
   std::size_t snapshot_queue = 256;
-  std::size_t snapshot_bytes = 256 * 1024 * 1024;
-  std::size_t snapshot_total_bytes = 512 * 1024 * 1024;
-  std::size_t snapshot_chunk_bytes = 64 * 1024;
+  std::size_t snapshot_bytes = 256 * mebibyte;
+  std::size_t snapshot_total_bytes = 512 * mebibyte;
+  std::size_t snapshot_chunk_bytes = 64 * std::size_t{1024};
   std::chrono::milliseconds snapshot_time{30'000};
   std::chrono::milliseconds snapshot_reuse{2'000};
   std::int64_t snapshot_reuse_commits = 2'000;

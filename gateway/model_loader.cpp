@@ -29,7 +29,7 @@ void note_holes(ActiveModel& active, const projection::Catalog& catalog, const l
     if (capture != nullptr && capture->broken_reason.empty() && capture->id != 0) continue;
     const auto collection = table.schema + "." + table.name;
     const std::string reason = capture != nullptr ? capture->broken_reason : "it is not captured";
-    active.broken.emplace(collection, "table " + collection + ": " + reason);
+    active.broken.emplace(collection, collection + ": " + reason);
   }
 }
 
