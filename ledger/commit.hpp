@@ -67,8 +67,8 @@ struct Commit {
 /// A piece of one commit, bounded in bytes: what travels from the tailer to projection, so that a commit of a million
 /// changes is never held whole. Small commits (nearly all) are one part with first == last == true.
 /// Invariants: the parts of a commit follow each other with no other commit of the space between them. `by_key`:
-/// changes are ordered by (collection, key, ordinal) instead of by ordinal, and all changes of one record are in one
-/// part.
+/// changes are ordered by (collection, key, ordinal) instead of by ordinal. All changes of one record are in one part: a
+/// commit that is not `by_key` is one part.
 struct CommitPart {
   std::string space;
   Position position;

@@ -90,10 +90,10 @@ void PartBuilder::append(const pg::Row& row) {
 
   const std::string_view collection = row.text(column_collection);
   const std::string_view key = row.text(column_key);
-  if (part_bytes_ >= part_bytes_max_) {
+  if (part_->by_key && part_bytes_ >= part_bytes_max_) {
     const Change& previous = part_->changes.back();
     const bool same_record = previous.key == key && previous.collection == collection;
-    if (!part_->by_key || !same_record) hand_on(false);
+    if (!same_record) hand_on(false);
     if (!part_) return;  // unwatched by whoever took the part
   }
   Change& change = part_->changes.emplace_back();

@@ -19,9 +19,10 @@ namespace pg {
 class Row;
 }
 
-/// Commits with more changes are read ordered by (collection, key, counter); the same number stands in
-/// viewgate.read_log.
-constexpr std::int64_t kByKeyAbove = 5000;
+/// Commits with more changes are read ordered by (collection, key, ordinal), and only those are cut into parts: between two
+/// changes of one record no part may end, or an early one would show what a later one takes back. The same number stands
+/// in viewgate.read_log.
+constexpr std::int64_t kByKeyAbove = 500;
 
 /// How far one reader of one space has come. A connection may break inside a commit: what was handed on of it is
 /// remembered, so that the next read goes on where it was, or finds that the commit is another one.

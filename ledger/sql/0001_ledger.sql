@@ -57,15 +57,16 @@ create table viewgate.commits (
 );
 create index commits_numbered on viewgate.commits (numbered);
 
--- The spaces with their heads. The newest commit is the head; where all are pruned, the horizon remembers it. Exact in any
--- snapshot, since commits become visible in the order of their numbers; to go on from it, hold the space's lock and read it in a
--- later statement than the one that took the lock.
+-- The spaces with their heads. The newest commit is the head; where all are pruned, the horizon remembers it (what still lies
+-- below the horizon says nothing: two who prune delete in no common order). Exact in any snapshot, since
+-- commits become visible in the order of their numbers; to go on from it, hold the space's lock and read it in a later statement
+-- than the one that took the lock.
 create view viewgate.spaces as
   select h.space, h.name, coalesce(c.sequence, h.retained_from - 1) as head, coalesce(c.stamp, h.base_stamp) as head_stamp,
          h.retained_from, h.base_stamp
   from viewgate.horizons h
-  left join lateral (select c.sequence, c.stamp from viewgate.commits c where c.space = h.space order by c.sequence desc limit 1) c
-    on true;
+  left join lateral (select c.sequence, c.stamp from viewgate.commits c where c.space = h.space and c.sequence >= h.retained_from
+                     order by c.sequence desc limit 1) c on true;
 
 -- A change of a record, written in the writer's own transaction, before anybody knows its number.
 create table viewgate.changes (
@@ -429,7 +430,7 @@ begin
       insert into viewgate.horizons (space, name)
         select distinct on (w.space) w.space, w.name
         from unnest(missing) x join viewgate.waiting w
-          on w.space = x and w.txid >= (select min(o) from unnest(running || youngest) o)
+          on w.space = x and w.txid >= (select o from unnest(running || youngest) o order by o limit 1)
         where pg_try_advisory_xact_lock(viewgate.creation_lock(x))
         order by w.space
         on conflict do nothing;
@@ -550,7 +551,7 @@ end $$;
 
 -- The log of several spaces, each after its own sequence: whole commits in order, as many per space as fit `max_changes` (a commit
 -- without changes counts as one; the first one always comes). Rows come ordered: by space as given, sequence, and inside a commit
--- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 5000 changes. A commit without changes gives one row
+-- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 500 changes. A commit without changes gives one row
 -- with ordinal -1. One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes is never held whole.
 -- Missing sequences mean that the log was pruned there: compare with retained_from.
 create function viewgate.read_log(spaces text[], afters bigint[], max_changes int)
@@ -573,13 +574,13 @@ language sql stable as $$
     -- Nearly every commit: written by one statement, read in the order of the index.
     (select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after
      from viewgate.changes h
-     where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes <= 5000
+     where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes <= 500
      order by h.counter)
     union all
     (select o.* from (
        select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after
        from viewgate.changes h
-       where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes > 5000) o
+       where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes > 500) o
      order by o.collection, o.key, o.ordinal)
     union all
     (select o.* from (
@@ -587,7 +588,7 @@ language sql stable as $$
               h.kind, h.collection, h.key, h.before, h.after
        from viewgate.changes h left join viewgate.places(c.space, c.part) p on p.counter = h.counter
        where h.space = c.space and h.part = c.part and c.statements > 1) o
-     order by case when c.changes > 5000 then o.collection end, case when c.changes > 5000 then o.key end, o.ordinal)
+     order by case when c.changes > 500 then o.collection end, case when c.changes > 500 then o.key end, o.ordinal)
   ) d on true
 $$;
 
@@ -666,6 +667,8 @@ begin
     when t.nspname in ('pg_catalog', 'information_schema', 'pg_toast', 'viewgate') then 'it belongs to the schema ' || t.nspname
     when t.relispartition then 'it is a partition'
     when exists (select from pg_inherits i where relation in (i.inhrelid, i.inhparent)) then 'it takes part in inheritance'
+    when exists (select from pg_subscription_rel s where s.srrelid = relation)
+      then 'it is fed by logical replication, which fires no statement''s trigger'
     when not exists (select from pg_attribute a where a.attrelid = relation and a.attname = space_column
                      and a.attnum > 0 and not a.attisdropped)
       then format('its space column %s does not exist', quote_ident(space_column))
@@ -681,7 +684,8 @@ begin
 end $$;
 
 -- Fingerprint of everything that the text of a table's records depends on: its name and kind, columns and their types all the way
--- down (enum labels, attributes, base types), dropped columns, primary key.
+-- down (enum labels, attributes, base types), dropped columns, primary key. And on the transactions that wrote the columns' catalog
+-- rows: ALTER COLUMN TYPE to the same type rewrites values without a trigger, and leaves no other trace.
 create function viewgate.shape_of(relation oid) returns text language sql stable
 set search_path = pg_catalog, pg_temp as $$
   with recursive used(type) as (
@@ -696,7 +700,7 @@ set search_path = pg_catalog, pg_temp as $$
   select md5(concat_ws(' | ',
     (select format('%s.%s %s %s', n.nspname, c.relname, c.relkind, c.relpersistence)
      from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation),
-    (select string_agg(format('%s %I %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated),
+    (select string_agg(format('%s %I %s %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated, a.xmin),
                        ', ' order by a.attnum)
      from pg_attribute a where a.attrelid = relation and a.attnum > 0),
     (select string_agg(format('%s %s %s %s', t.oid, t.typname,
@@ -715,7 +719,8 @@ set search_path = pg_catalog, pg_temp as $$
   select case when count(*) = 4 and bool_and(t.tgenabled = 'A' and f.oid is not null)
               then md5(string_agg(format('%s %s %s %s %s', t.tgname, t.oid, t.xmin, t.tgfoid, f.xmin), ', ' order by t.tgname)) end
   from pg_trigger t
-  left join pg_proc f on f.oid = t.tgfoid and f.pronamespace = (select n.oid from pg_namespace n where n.nspname = 'viewgate')
+  left join pg_proc f on f.oid = t.tgfoid and f.proname = 'capture_' || relation
+    and f.pronamespace = (select n.oid from pg_namespace n where n.nspname = 'viewgate')
   where t.tgrelid = relation and t.tgname in ('viewgate_insert', 'viewgate_update', 'viewgate_delete', 'viewgate_truncate')
 $$;
 
@@ -906,7 +911,7 @@ begin
                      when 'update' then 'referencing old table as old_rows new table as new_rows'
                      when 'delete' then 'referencing old table as old_rows' else '' end,
       'capture_' || relation::oid);
-    -- Always: also where the application, or replication into this database, says session_replication_role = replica.
+    -- Always: also where the application says session_replication_role = replica.
     execute format('alter table %s enable always trigger %I', relation, 'viewgate_' || operation);
   end loop;
   id := viewgate.random_mark();

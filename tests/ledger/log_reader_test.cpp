@@ -189,6 +189,20 @@ TEST_F(ReaderTest, all_changes_of_a_record_are_in_one_part_of_a_large_commit) {
   EXPECT_EQ(changes, 9000U);
 }
 
+TEST_F(ReaderTest, a_commit_of_few_but_large_changes_is_not_cut_between_two_changes_of_a_record) {
+  ReaderOptions small;
+  small.part_bytes_max = 20'000;
+  open(small);
+  session_.run(
+      "create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space');"
+      "begin; insert into big select i, 's1', repeat('x', 1000) from generate_series(1, 100) i;"
+      "update big set pad = pad || 'y'; delete from big where id > 50; commit");
+  number_all(session_);
+  value_of(read("s1", {}, 1 << 30));
+  ASSERT_EQ(parts_.size(), 1U);
+  EXPECT_EQ(parts_.front()->changes.size(), 250U);
+}
+
 TEST_F(ReaderTest, case_02_a_snapshot_holds_nothing_that_commits_while_it_is_read) {
   session_.run(kCreateItems);
   number_all(session_);

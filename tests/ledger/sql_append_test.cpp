@@ -245,6 +245,20 @@ TEST_F(Log, numbering_goes_on_when_everything_is_pruned) {
   EXPECT_EQ(ledger_.told("a", 3), "c[4]");
 }
 
+TEST_F(Log, numbering_goes_on_where_two_who_prune_everything_overtake_each_other) {
+  for (int i = 1; i <= 6; ++i) ledger_.session().run("insert into t values (" + std::to_string(i) + ", 'a', 'x')");
+  ledger_.number_all();
+  ledger_.session().run("select viewgate.prune('a', 0)");
+  PgSession other(ledger_.conninfo());
+  other.run("begin; select viewgate.prune_batch('a', 3)");
+  ledger_.session().run("select viewgate.prune_batch('a', 3)");  // the newest three: the others are locked
+  EXPECT_EQ(ledger_.session().value("select viewgate.watermark('a')"), "6");
+  ledger_.session().run("insert into t values (7, 'a', 'x')");
+  ledger_.number_all();
+  EXPECT_EQ(ledger_.session().value("select max(sequence) from viewgate.commits where space = 'a'"), "7");
+  other.run("commit");
+}
+
 TEST_F(Log, the_horizon_and_the_deletion_do_not_share_a_transaction) {
   commits(3);
   EXPECT_EQ(ledger_.session().refusal("begin; select viewgate.prune('a', 1); select viewgate.prune_batch('a', 10)"),

@@ -63,7 +63,7 @@ Records SqlLedger::table(const std::string& name, const std::string& space, cons
 }
 
 void fold(std::vector<LoggedChange> log, Records& state, std::int64_t after) {
-  // A commit of more than 5000 changes comes by key; its ordinals still say what came first.
+  // A commit of more than 500 changes comes by key; its ordinals still say what came first.
   std::stable_sort(log.begin(), log.end(), [](const LoggedChange& one, const LoggedChange& other) {
     return std::pair(one.sequence, one.ordinal) < std::pair(other.sequence, other.ordinal);
   });

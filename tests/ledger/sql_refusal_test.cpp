@@ -88,6 +88,29 @@ TEST_F(Capture, what_cannot_be_captured_is_refused_by_name_and_reason) {
   EXPECT_EQ(session().value("select count(*) from pg_trigger where tgname like 'viewgate%'"), "0");
 }
 
+TEST_F(Capture, a_table_that_logical_replication_feeds_is_refused_and_noticed_when_that_begins_later) {
+  session().run("create table t (id int primary key, space text)");
+  const std::string first = id();
+  const std::string fed =
+      "set allow_system_table_mods = on; insert into pg_subscription_rel (srsubid, srrelid, srsubstate) values (1, "
+      "'t'::regclass, 'r')";
+  session().run(fed);
+  expect_broken("it is fed by logical replication");
+  EXPECT_THAT(refusal("t"), HasSubstr("it is fed by logical replication"));
+  session().run("delete from pg_subscription_rel");
+  expect_new_id(first, "replication has ended");
+}
+
+TEST_F(Capture, values_that_were_rewritten_without_a_trigger_are_a_new_capture) {
+  session().run("create table t (id int primary key, space text, n int); insert into t values (1, 'a', 1)");
+  const std::string first = id();
+  session().run("alter table t alter column n type int using n * 2");
+  expect_new_id(first, "rewritten to the same type");
+  const std::string second = id();
+  session().run("vacuum full t");
+  EXPECT_EQ(id(), second);
+}
+
 TEST_F(Capture, two_tables_of_one_name_in_the_log_are_refused) {
   session().run(
       R"(create schema "a.b"; create schema a; create table "a.b".c (id int primary key, space text);
