@@ -27,9 +27,11 @@ void note_holes(ActiveModel& active, const projection::Catalog& catalog, const l
   for (const auto& table : catalog.tables) {
     const auto* capture = find_capture(state.captures, table.schema, table.name);
     if (capture != nullptr && capture->broken_reason.empty() && capture->id != 0) continue;
-    const auto collection = table.schema + "." + table.name;
-    const std::string reason = capture != nullptr ? capture->broken_reason : "it is not captured";
-    active.broken.emplace(collection, collection + ": " + reason);
+    std::string collection = table.schema;
+    collection.append(".").append(table.name);
+    std::string why = collection;
+    why.append(": ").append(capture != nullptr ? capture->broken_reason : "it is not captured");
+    active.broken.emplace(std::move(collection), std::move(why));
   }
 }
 
