@@ -68,7 +68,7 @@ struct History {
 /// A bootstrap, complete: snapshot documents in chunks of bounded size, shared by everyone who asked for the group.
 struct SnapshotChunks {
   ledger::Position at;
-  std::string position_token;  ///< sealed `at`
+  std::string position_token;                              ///< sealed `at`
   std::vector<std::shared_ptr<const std::string>> chunks;  ///< complete documents, each ended by a newline
 };
 
