@@ -34,8 +34,12 @@ class BootstrapDesk {
   void ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Sequence head);
   void refuse(const BootstrapAsker& asker, const Refusal& refusal);
 
-  /// New snapshots are refused until `open`: the database is away.
-  void close() { closed_ = true; }
+  /// New snapshots are refused until `open`: the database is away. Kept ones go, since it may come back without the commits
+  /// that they hold.
+  void close() {
+    closed_ = true;
+    kept_.clear();
+  }
   void open() { closed_ = false; }
 
   /// What was read or kept for the group is void: those who wait are told state_unavailable.

@@ -68,6 +68,7 @@ void Subscription::on_bootstrap(BootstrapReply reply) {
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return give_up(*refusal);
   snapshot_ = std::get<std::shared_ptr<const SnapshotChunks>>(std::move(reply));
   next_chunk_ = 0;
+  doubtful_ = snapshot_->at.sequence > group_.head();
   step(Event::snapshot_arrived);
 }
 
@@ -76,13 +77,17 @@ void Subscription::on_history(HistoryReply reply) {
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return give_up(*refusal);
   history_ = std::get<std::shared_ptr<const History>>(std::move(reply));
   history_written_ = 0;
+  doubtful_ = history_->through.sequence > group_.head();
+  asks_at_once_ = false;
   step(Event::history_arrived);
 }
 
 void Subscription::refuse(const Refusal& refusal) { give_up(refusal); }
 
 void Subscription::on_restored() {
-  if (ahead_ && !in_ring_) step(Event::fell_off);
+  if (!doubtful_ || in_ring_) return;
+  asks_at_once_ = true;
+  session_.mark_due();
 }
 
 void Subscription::give_up(const Refusal& refusal) {
@@ -213,8 +218,8 @@ bool Subscription::write_history(Message& message) {
     std::string document;
     append_progress(document, spec().channel, history_->through.sequence.value, history_->position_token);
     message.own(document + '\n');
-    moved_ = true;
   }
+  moved_ = moved_ || moves;  // told only now: while the history was being written, the views of the space did not agree
   stand_at(history_->through);
   message.keep(std::move(history_));
   step(Event::history_written);
@@ -223,7 +228,6 @@ bool Subscription::write_history(Message& message) {
 
 void Subscription::stand_at(ledger::Position position) {
   at_ = position;
-  ahead_ = position.sequence > group_.head();
   in_ring_ = false;
 }
 
@@ -231,14 +235,16 @@ void Subscription::stand_at(ledger::Position position) {
 bool Subscription::find_place_in_ring() {
   const Ring& ring = group_.ring;
   // A snapshot or a cursor may be ahead of the stream. If the database then loses what lies between and goes on with other
-  // commits of the same numbers, the stream does not see that: the ledger is asked once the stream has passed the place.
-  const bool unsure = ahead_ && ring.last_sequence() > at_.sequence && !ring.knows(at_);
+  // commits of the same numbers, the stream does not see that. So the ledger is asked once more when the stream has passed
+  // the place, or the database was away.
+  const bool passed = asks_at_once_ || ring.last_sequence() > at_.sequence;
+  const bool unsure = !in_ring_ && doubtful_ && passed && !ring.knows(at_);
   const bool held = in_ring_ ? ring.holds(offset_) : ring.covers(at_.sequence);
   if (!held || unsure) {
     // A commit begun cannot be taken up in its middle by another road: the client resumes at the commit before it.
     if (mid_commit_) {
       session_.close(close_code::slow_reader, "too slow inside a large commit; resume with the stored cursor");
-    } else if (!in_vain_ || ring.end() != asked_end_) {
+    } else if (unsure || !in_vain_ || ring.end() != asked_end_) {
       // Else the ring begins inside a commit that has no end yet: the history has it when the ring has its last part.
       in_ring_ = false;
       step(Event::fell_off);
@@ -251,6 +257,7 @@ bool Subscription::find_place_in_ring() {
     if (ring.last_sequence() <= at_.sequence) return false;
     offset_ = ring.offset_after(at_.sequence);
     in_ring_ = true;
+    doubtful_ = false;
   }
   return offset_ < ring.end();
 }

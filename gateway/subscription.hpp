@@ -107,9 +107,11 @@ class Subscription {
   std::shared_ptr<const History> history_;
   std::size_t history_written_ = 0;
 
-  ledger::Position at_;   // of the last commit that was written whole
-  bool ahead_ = false;    // at_ is one that the stream has not come to, so its stamp was not compared with the stream's
-  bool in_ring_ = false;  // offset_ says what comes next; else: the first frame above at_
+  ledger::Position at_;  // of the last commit that was written whole
+  // What was given was ahead of the stream when it came, so nobody has compared its stamp with the stream's.
+  bool doubtful_ = false;
+  bool asks_at_once_ = false;   // the database was away meanwhile
+  bool in_ring_ = false;        // offset_ says what comes next; else: the first frame above at_
   bool mid_commit_ = false;     // offset_ stands inside a commit
   bool in_vain_ = false;        // the last history brought nothing, since there is nothing whole
   Ring::Offset asked_end_ = 0;  // where the ring ended when it was asked for

@@ -59,6 +59,7 @@ WorldSize random_size(Random& random) {
   out.engine.retry_after = milliseconds(50);
   out.pipe_bytes = one_of<std::size_t>(random, {64, 1000, 100'000});
   out.changes_per_part = one_of<std::size_t>(random, {1, 4, 1000});
+  out.fault_one_in = one_of(random, {1U, 5U, 20U});
   out.clients = 2 + random() % 4;
   return out;
 }
@@ -122,10 +123,10 @@ void World::step() {
     case 6:
       return move_client(any_client());
     case 7:
-      if (faults_) fault();
+      if (faults_ && one_in(random_, size_.fault_one_in)) fault();
       return;
     default:
-      return gateway_->step();
+      for (int i = 0; i < 4; ++i) gateway_->step();
   }
 }
 

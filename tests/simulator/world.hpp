@@ -26,6 +26,7 @@ struct WorldSize {
   gateway::EngineLimits engine;
   std::size_t pipe_bytes = 4096;
   std::size_t changes_per_part = 4;
+  unsigned fault_one_in = 1;  ///< of the steps that may be one
   std::size_t clients = 4;
 };
 [[nodiscard]] WorldSize random_size(Random& random);
