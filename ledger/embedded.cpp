@@ -146,16 +146,28 @@ Result<void> make_private_directory(const fs::path& path, const Account& account
               path.string() + " cannot be made, or belongs to somebody else: it must be a directory with mode 0700");
 }
 
-/// Processes whose working directory is the cluster: its server and whatever a killed one left behind.
+pid_t server_named_in(const fs::path& data) {
+  const std::string line = first_line_of(data / "postmaster.pid");
+  return line.empty() ? 0 : std::atoi(line.c_str());
+}
+
+/// PostgreSQL's processes whose working directory is the cluster: its server and whatever a killed one left behind. Only
+/// PostgreSQL's: somebody's shell may stand there, too.
 std::vector<pid_t> processes_in(const fs::path& data) {
   std::vector<pid_t> found;
   std::error_code ignored;
   const fs::path wanted = fs::canonical(data, ignored);
+  const pid_t named = server_named_in(data);
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename().string();
     if (!std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) continue;
+    const pid_t pid = std::stoi(name);
     std::error_code unreadable;
-    if (fs::read_symlink(entry.path() / "cwd", unreadable) == wanted && !unreadable) found.push_back(std::stoi(name));
+    const fs::path stands = fs::read_symlink(entry.path() / "cwd", unreadable);
+    // Where even root may not read that (a container without CAP_SYS_PTRACE), the pid file's word counts.
+    if (unreadable ? pid != named : stands != wanted) continue;
+    // The program's name, which everybody may read; replaced programs keep it.
+    if (first_line_of(entry.path() / "comm").starts_with("postgres")) found.push_back(pid);
   }
   return found;
 }
@@ -284,8 +296,7 @@ Result<void> Embedded::Server::make_cluster() {
 /// What a killed owner left: a server that is still shutting down or recovering, sessions without a server, and the
 /// files that name a process which is gone (PostgreSQL itself believes them where the number is in use again).
 Result<void> Embedded::Server::clear_left_overs() {
-  const std::string postmaster = first_line_of(data() / "postmaster.pid");
-  const pid_t named = postmaster.empty() ? 0 : std::atoi(postmaster.c_str());
+  const pid_t named = server_named_in(data());
   const auto left = processes_in(data());
   if (!left.empty()) {
     say("waiting for the PostgreSQL of an earlier run to stop");
@@ -354,6 +365,8 @@ void Embedded::Server::keep(std::promise<pid_t> started) {
     setsid();
     if (!become(account_) || prctl(PR_SET_PDEATHSIG, SIGINT) != 0 || getppid() != owner) _exit(126);
     redirect(log_file.c_str());
+    // PostgreSQL looks for its own files from where it stands, and the account may not be allowed to stand where we do.
+    if (chdir("/") != 0) _exit(126);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);

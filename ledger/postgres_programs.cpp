@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,7 +40,8 @@ std::vector<fs::path> candidate_folders() {
   }
   std::sort(debian.rbegin(), debian.rend());
   std::vector<fs::path> folders;
-  for (auto& [version, folder] : debian) folders.push_back(std::move(folder));
+  std::transform(debian.begin(), debian.end(), std::back_inserter(folders),
+                 [](auto& found) { return std::move(found.second); });
   const std::string configured = output_of("pg_config --bindir 2>/dev/null");
   if (!configured.empty()) folders.emplace_back(configured);
   const char* path = std::getenv("PATH");

@@ -135,6 +135,17 @@ TEST(EmbeddedCluster, a_directory_too_deep_for_a_socket_name_works) {
   std::filesystem::remove_all(door);
 }
 
+TEST(EmbeddedCluster, a_directory_that_the_servers_user_cannot_enter_is_named) {
+  const TemporaryDirectory directory;
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
+  auto cluster = Embedded::start(options_for(directory.path() / "inner"));
+  // Only root has the server run as somebody else.
+  ASSERT_EQ(bool(cluster), ::geteuid() != 0);
+  if (cluster) return;
+  EXPECT_EQ(cluster.error().code, errc::unsuitable_database);
+  EXPECT_THAT(cluster.error().detail, HasSubstr("inner cannot be entered by user"));
+}
+
 TEST(EmbeddedCluster, a_folder_without_the_programs_is_named) {
   const TemporaryDirectory directory;
   auto options = options_for(directory.path());
