@@ -40,6 +40,7 @@ ErrorCode error_code_of(projection::errc code) {
   switch (code) {
     case unknown_view:
     case invalid_claims:
+    case not_admitted:
       return ErrorCode::forbidden;
     case invalid_parameters:
     case unknown_parameter:

@@ -285,6 +285,22 @@ Expression substitute(const Expression& expression, const Environment& environme
   return out;
 }
 
+bool uses_parameters(const Expression& expression) {
+  return expression.kind == Kind::parameter ||
+         std::any_of(expression.children.begin(), expression.children.end(), uses_parameters);
+}
+
+/// Whether the caller may hear what is wrong with the parameters, which tells which view there is and what it takes: a
+/// policy that asks for no parameter admits the caller.
+bool may_hear_of_parameters(const View& view, const Json& claims, std::string_view space) {
+  const Environment environment{nullptr, &claims, space};
+  return std::any_of(view.policies.begin(), view.policies.end(), [&](const Policy& policy) {
+    if (uses_parameters(policy.predicate)) return false;
+    const Expression bound = fold(substitute(policy.predicate, environment), view.table->layout);
+    return evaluate_truth(bound, Record{}) == Truth::yes;
+  });
+}
+
 void decide_admission(Binding& out, const Environment& environment) {
   const View& view = *out.view;
   if (view.policies.empty()) {
@@ -304,11 +320,14 @@ void decide_admission(Binding& out, const Environment& environment) {
 
 Result<Binding> bind(const ViewPtr& view, std::string_view parameters, std::string_view claims,
                      std::string_view space) {
-  auto bound = bind_parameters(*view, parameters);
-  if (!bound) return bound.error();
   const auto claims_json = parse_json(claims);
   if (!claims_json || claims_json->kind != Json::Kind::object) {
     return Error{errc::invalid_claims, {}, "the claims are not one JSON object with different names"};
+  }
+  auto bound = bind_parameters(*view, parameters);
+  if (!bound) {
+    if (may_hear_of_parameters(*view, *claims_json, space)) return bound.error();
+    return Error{errc::not_admitted, view->name, "no policy admits the caller, and " + bound.error().detail};
   }
   const Environment environment{&*bound, &*claims_json, space};
   Binding out;

@@ -16,6 +16,8 @@ const char* name(errc code) {
       return "invalid_parameter";
     case errc::invalid_claims:
       return "invalid_claims";
+    case errc::not_admitted:
+      return "not_admitted";
     case errc::malformed_record:
       return "malformed_record";
   }

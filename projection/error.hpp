@@ -17,6 +17,7 @@ enum class errc {
   missing_parameter,   ///< the view needs a parameter that was not given
   invalid_parameter,   ///< the value is not one of the parameter's type
   invalid_claims,      ///< the claims are not one JSON object
+  not_admitted,        ///< the parameters are wrong, and no policy admits the caller to be told so
   malformed_record     ///< a record's text is not what to_jsonb prints: the log is damaged
 };
 

@@ -109,6 +109,10 @@ TEST_F(ActiveModelBind, row_29_what_is_not_there_and_what_is_not_allowed_are_one
   EXPECT_EQ(unknown_view.code, ErrorCode::forbidden);
   EXPECT_EQ(not_admitted.code, ErrorCode::forbidden);
   EXPECT_EQ(unknown_view.text, not_admitted.text);
+  // Nor does a wrong parameter tell that the view is there, and what it takes.
+  const auto wrong_parameter = refusal(ann, subscribe_to("mine", R"({"above":1})", "u"));
+  EXPECT_EQ(wrong_parameter.code, ErrorCode::forbidden);
+  EXPECT_EQ(wrong_parameter.text, not_admitted.text);
 }
 
 TEST_F(ActiveModelBind, a_wrong_parameter_is_named) {
