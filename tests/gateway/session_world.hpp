@@ -2,6 +2,8 @@
 // socket is two strings, the clock stands until it is moved.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <deque>
 #include <memory>
 #include <optional>
@@ -233,6 +235,28 @@ inline std::string member(std::string_view document, std::string_view name) {
 inline std::vector<std::string> types(const std::vector<std::string>& documents) {
   std::vector<std::string> out;
   for (const auto& each : documents) out.push_back(member(each, "type"));
+  return out;
+}
+
+/// A client with one live subscription "a" on `overdrawn`, its set at `sequence`.
+inline std::unique_ptr<Client> live(SessionWorld& world, std::int64_t sequence) {
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  if (!world.engine.joins.empty()) world.joined(sequence);
+  world.snapshot(sequence);
+  EXPECT_EQ(types(client->take()), (std::vector<std::string>{"subscribed", "snapshot", "ready"}));
+  return client;
+}
+
+inline std::string cursor_of(SessionWorld& world, const Subscribe& request, ledger::Position position) {
+  const auto bound = std::get<Bound>(bind_subscription(world.fanout.model(), principal(), request));
+  return join_cursor(bound.context_token, bound.spec->sealer.seal(position));
+}
+
+inline Subscribe returning(SessionWorld& world, std::int64_t sequence, const std::string& id = "a") {
+  Subscribe out = subscribe(id);
+  out.cursor = cursor_of(world, out, at(sequence));
   return out;
 }
 
