@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 what=${1:-both}
 keep=${VIEWGATE_FRESH_DIR:-}
 dir=${keep:-$(mktemp -d /var/tmp/viewgate-fresh.XXXXXX)}
-mirror=$(sed -n 's/^URIs: \(.*debian\)\/\?$/\1/p; s/^deb \(\[.*\] \)\?\(http[^ ]*debian\)\/\? .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
+mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -1 || true)
 
 inside() { (enter "$@"); }
 enter() {
