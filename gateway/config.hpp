@@ -38,6 +38,7 @@ struct Config {
 
   std::int64_t limit_connections = 0;
   std::int64_t limit_subscriptions = 0;
+  std::int64_t limit_groups = 0;
   std::int64_t limit_message_bytes = 0;
   std::int64_t limit_frame_bytes = 0;
 

@@ -87,6 +87,11 @@ class Fanout final : public ReactorPort {
   void remove(Session& session);
   void mark_due(Session& session);
 
+  /// Whether a subscription to this group may begin. One socket can ask for any number of groups, one after the other, and each
+  /// is kept for a while; while the database is away even until it is back.
+  [[nodiscard]] bool has_room_for(const GroupId& group) const {
+    return groups_.size() < options_.groups || groups_.contains(group);
+  }
   /// The group becomes followed with its first subscriber.
   LocalGroup& enter(const GroupSpecPtr& spec, Subscription& subscription);
   void leave(LocalGroup& group, Subscription& subscription);

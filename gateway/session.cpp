@@ -134,6 +134,10 @@ void Session::handle(const Subscribe& subscribe, Now) {
   if (subscription_count() >= fanout_.options().subscriptions) return refuse(id, ErrorCode::too_many_subscriptions);
   auto result = bind_subscription(fanout_.model(), principal_, subscribe);
   if (const auto* refusal = std::get_if<SubscribeRefusal>(&result)) return refuse(id, *refusal);
+  if (!fanout_.has_room_for(std::get<Bound>(result).spec->id)) {
+    return refuse(id, SubscribeRefusal{ErrorCode::unavailable, std::string(constant_text(ErrorCode::unavailable)),
+                                       fanout_.model().retry_after, "limit.groups is reached"});
+  }
   SubscriptionName name{subscribe, std::get<Bound>(std::move(result))};
   name.request.cursor.reset();
   if (!subscribe.cursor) return open(std::move(name), std::nullopt);

@@ -13,6 +13,7 @@ struct SessionOptions {
   std::size_t client_message_fragments = limits::client_message_fragments;
   std::size_t server_message_bytes = limits::server_message_bytes;
   std::size_t subscriptions = limits::subscriptions_per_socket;
+  std::size_t groups = 100'000;           ///< followed for all sockets of a reactor; above it: error unavailable
   std::size_t messages_per_second = 500;  ///< of one client; above: close 4029
   std::size_t control_frames_per_second = limits::control_frames_per_second;
   std::size_t unsent_answers_bytes = 64 * 1024;  ///< above it nothing more is read from that client until some are sent

@@ -13,6 +13,7 @@ SessionOptions session_options(const Config& config) {
   out.client_message_bytes = size_of(config.limit_message_bytes);
   out.server_message_bytes = size_of(config.limit_frame_bytes);
   out.subscriptions = size_of(config.limit_subscriptions);
+  out.groups = size_of(config.limit_groups);
   out.hello_time = config.time_hello;
   out.message_time = config.time_message;
   out.heartbeat = config.time_heartbeat;

@@ -202,6 +202,26 @@ TEST(session_protocol, row_38_too_many_subscriptions_are_refused_and_too_many_me
   EXPECT_EQ(client->close_code, 4029);
 }
 
+TEST(session_protocol, groups_are_bounded_also_those_that_nobody_uses_any_more) {
+  SessionOptions options;
+  options.groups = 1;
+  SessionWorld world(options);
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  client->say_message(Unsubscribe{"a"});
+  client->say_message(subscribe("again"));  // of the group that is kept
+  auto other = subscribe("b");
+  other.space = "t";
+  client->say_message(other);
+  world.run();
+  const auto documents = client->take();
+  EXPECT_EQ(member(documents.back(), "code"), "unavailable");
+  EXPECT_EQ(member(documents.back(), "id"), "b");
+  EXPECT_EQ(client->session->subscription_count(), 1U);
+  EXPECT_EQ(world.fanout.groups(), 1U);
+}
+
 TEST(session_protocol, row_29_and_36_an_unknown_view_is_forbidden_and_a_wrong_parameter_is_named) {
   SessionWorld world;
   auto client = world.open();
