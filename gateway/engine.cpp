@@ -147,6 +147,9 @@ void Engine::on_part(ledger::CommitPartPtr part) {
         "commit_out_of_order",
         {{"space", part->space}, {"sequence", part->position.sequence.value}, {"head", space.head.sequence.value}});
     reset_space(part->space, ResetReason::state_unavailable);
+    // What is kept counts from its beginning without a hole. The stamp before this commit is not known: nobody resumes there.
+    recent_bytes_ -= space.recent.bytes();
+    space.recent.restart(ledger::Position{ledger::Sequence{part->position.sequence.value - 1}, {}});
   }
   project(space, *part);
   hold_recent(space, part);
