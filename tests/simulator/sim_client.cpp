@@ -88,6 +88,7 @@ void SimClient::lose(Slot& slot) {
   slot.link = Slot::Link::none;
   slot.channel.clear();
   slot.shadow.clear();
+  slot.former.clear();
 }
 
 void SimClient::write(std::size_t bytes_max, Now now) {
@@ -126,7 +127,7 @@ void SimClient::on_message(std::string_view text, Now now) {
 
 Slot* SimClient::by_id(std::string_view id) {
   const auto found = std::ranges::find_if(slots_, [&](const auto& each) {
-    return each->link != Slot::Link::none && (each->id == id || each->shadow == id);
+    return each->link != Slot::Link::none && (each->id == id || each->shadow == id || each->former == id);
   });
   return found == slots_.end() ? nullptr : found->get();
 }
@@ -148,6 +149,7 @@ void SimClient::on_document(std::string_view document, Now now) {
   if (type == "unsubscribed") {
     Slot* slot = by_id(unquoted(member(all, "id")));
     if (slot != nullptr && slot->link == Slot::Link::leaving) lose(*slot);
+    if (slot != nullptr) slot->former.clear();
   }
   const auto sequence = loadtest::integer(member(all, "sequence"));
   if (type == "at") {
@@ -175,9 +177,7 @@ void SimClient::on_subscribed(const std::vector<Member>& document) {
   if (slot == nullptr) return;  // left meanwhile
   if (!member(document, "same_as").empty()) {
     slot->shadow_told = true;
-    // Where the set was reset after the client had left the name that had it, this is the one that it goes on with.
-    const bool begins_anew = slot->id == id && slot->fold.state() == loadtest::FoldState::empty;
-    if (!begins_anew) return;
+    return;
   }
   // A shadow may come first where the one before it left in time.
   if (slot->shadow == id) slot->id = std::exchange(slot->shadow, {});
@@ -192,7 +192,7 @@ void SimClient::on_error(const std::vector<Member>& document, Now now) {
   if (code != "unavailable" && code != "bootstrap_timeout") broken("error " + std::string(code));
   if (slot == nullptr) return;
   // A shadow whose answer is still to come may or may not have the stream by now; a new connection knows.
-  gives_up_ = gives_up_ || (!slot->shadow.empty() && !slot->shadow_told);
+  gives_up_ = gives_up_ || !slot->former.empty() || (!slot->shadow.empty() && !slot->shadow_told);
   lose(*slot);
   slot->ask_at = now.steady + std::chrono::milliseconds(loadtest::integer(member(document, "retry_after")).value_or(0));
 }
@@ -213,7 +213,7 @@ void SimClient::want(Now now) {
 }
 
 void SimClient::leave(Slot& slot) {
-  if (slot.link != Slot::Link::told || !slot.shadow.empty()) return;
+  if (slot.link != Slot::Link::told || !slot.shadow.empty() || !slot.former.empty()) return;
   std::string text;
   append_document(text, gateway::Unsubscribe{slot.id});
   say(text);
@@ -221,7 +221,7 @@ void SimClient::leave(Slot& slot) {
 }
 
 void SimClient::cast_shadow(Slot& slot) {
-  if (slot.link != Slot::Link::told || !slot.shadow.empty()) return;
+  if (slot.link != Slot::Link::told || !slot.shadow.empty() || !slot.former.empty()) return;
   slot.shadow = "i" + std::to_string(next_id_++);
   slot.shadow_told = false;
   auto request = slot.request;
@@ -236,7 +236,7 @@ void SimClient::step_into_shadow(Slot& slot) {
   std::string text;
   append_document(text, gateway::Unsubscribe{slot.id});
   say(text);
-  slot.id = std::exchange(slot.shadow, {});
+  slot.former = std::exchange(slot.id, std::exchange(slot.shadow, {}));
 }
 
 std::string SimClient::describe() const {

@@ -59,6 +59,7 @@ struct Slot {
   std::string id;      ///< under which it is subscribed now
   std::string shadow;  ///< another subscription to the same; empty = none
   bool shadow_told = false;
+  std::string former;  ///< left, but that was not answered yet: what comes for it is still for this set
   std::chrono::steady_clock::time_point ask_at;
 };
 
