@@ -79,7 +79,7 @@ bench_capture() {
     --key-file "$directory/key" >/dev/null &
   started+=("$!")
   sleep 5
-  for round in 1 2 3; do
+  for round in 1 2 3 4 5; do
     for kind in plain captured gateway; do
       tps "$kind" >>"$directory/tps.$kind"
       printf '  round %d %-9s %s tps\n' "$round" "$kind" "$(tail -1 "$directory/tps.$kind")"
@@ -102,7 +102,11 @@ bench_latency() {
   loadtest latency --rate 100 --seconds "$seconds" --lone 5
   loadtest latency --rate 1000 --seconds "$seconds" --lone 0
 }
-bench_fanout() { loadtest fanout --clients 1000 --rate 100 --seconds "$seconds"; }
+# At a rate that leaves it room, and at one that does not.
+bench_fanout() {
+  loadtest fanout --clients 1000 --rate 100 --seconds "$seconds"
+  loadtest fanout --clients 1000 --rate 1000 --seconds "$seconds"
+}
 bench_idle() { loadtest idle --clients 1000 --seconds "$seconds"; }
 
 ulimit -n 65536 2>/dev/null || true

@@ -55,6 +55,7 @@ class Writers {
       });
     }
     for (std::thread& thread : threads) thread.join();
+    per_second_ = static_cast<double>(committed_.size()) / std::chrono::duration<double>(Clock::now() - begin).count();
   }
   void commit(std::size_t writer, std::size_t i) {
     connections_[writer]->query("execute write(" + std::to_string(value_base + static_cast<int>(i)) + ", " +
@@ -62,11 +63,14 @@ class Writers {
     committed_[i] = now_ns();
   }
   std::size_t size() const { return committed_.size(); }
+  /// What run reached; below the rate that was asked for when PostgreSQL could not keep up.
+  double per_second() const { return per_second_; }
   std::int64_t committed(std::size_t i) const { return committed_[i]; }
 
  private:
   std::vector<std::unique_ptr<Database>> connections_;
   std::vector<std::int64_t> committed_;
+  double per_second_ = 0;
   int spaces_;
 };
 
@@ -171,6 +175,7 @@ int measure_latency(const MeasureOptions& options) {
     report.add(name + "_p99_ms", percentile(values, 0.99));
     report.add(name + "_max_ms", percentile(values, 1));
     report.add(name + "_commits", static_cast<double>(commits));
+    if (rate > 0) report.add(name + "_commits_per_second", writers.per_second());
     report.add(name + "_lost", static_cast<double>(commits - arrivals.count()));
     return arrivals.count() == commits && swarm.violations().count() == 0 ? 0 : 1;
   };
@@ -209,6 +214,7 @@ int measure_fanout(const MeasureOptions& options) {
   Report report("fanout");
   report.add("clients", static_cast<double>(options.clients));
   report.add("commits", static_cast<double>(writers.size()));
+  report.add("commits_per_second", writers.per_second());
   report.add("deliveries", delivered);
   report.add("deliveries_per_second", delivered / seconds);
   report.add("server_cpu_seconds_per_million", (after.cpu_seconds - before.cpu_seconds) / delivered * 1e6);
