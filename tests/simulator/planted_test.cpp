@@ -16,7 +16,7 @@ TEST(simulator_planted, the_bug_is_found) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     World world(seed);
     world.run_with_faults(3000);
-    const bool arrived = world.run_to_head(60'000);
+    const bool arrived = world.run_to_head(500'000);
     if (arrived && world.violations().count() == 0) continue;
     std::cout << "found by seed " << seed << ": "
               << (world.violations().count() > 0 ? world.violations().kept().front() : "not at the head") << "\n";
