@@ -255,5 +255,36 @@ TEST_F(Cases, case_31_numbers_keep_every_digit_in_snapshot_and_stream) {
   EXPECT_THAT(stream.next().text, AllOf(HasSubstr("\"n\":2.50"), HasSubstr("9007199254740995")));
 }
 
+TEST_F(Cases, two_views_of_a_space_are_told_where_they_moved_together) {
+  WsClient client(line.port(), line.reader());
+  client.open({.id = "a", .space = space, .view = "open"});
+  client.open({.id = "b", .space = space, .view = "either"});
+  client.also_show("at");
+  write(insert(5001, "status, a", "'open', 1"));
+  const Document first = client.next_of("commit"), second = client.next_of("commit");
+  EXPECT_EQ(first.plain("sequence"), second.plain("sequence"));
+  Document at;
+  do {
+    at = client.next();
+    ASSERT_EQ(at.type(), "at") << at.text;
+    EXPECT_EQ(at.plain("space"), space);
+  } while (!at.text.empty() && at.number("sequence") < first.number("sequence"));
+}
+
+TEST_F(Cases, two_subscriptions_of_one_group_share_its_set_and_the_documents_come_once) {
+  WsClient client(line.port(), line.reader());
+  const Opened one = client.open({.id = "one", .space = space, .view = "between_n", .params = R"({"low":1,"high":5})"});
+  const Opened two =
+      client.open({.id = "two", .space = space, .view = "between_n", .params = R"({"high":5.0,"low":1.0})"});
+  EXPECT_EQ(two.subscribed.plain("same_as"), "one");
+  EXPECT_EQ(two.subscribed.plain("channel"), one.subscribed.plain("channel"));
+  write(insert(5101, "n", "3"));
+  EXPECT_THAT(client.next().text, HasSubstr("[5101]"));
+  client.send(R"({"type":"unsubscribe","id":"one"})");
+  EXPECT_EQ(client.next().type(), "unsubscribed") << "the commit came once";
+  write(insert(5102, "n", "4"));
+  EXPECT_THAT(client.next().text, HasSubstr("[5102]")) << "the other one goes on";
+}
+
 }  // namespace
 }  // namespace viewgate::testing
