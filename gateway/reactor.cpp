@@ -23,7 +23,7 @@ using reuse_port = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT
 
 namespace {
 
-constexpr std::size_t read_buffer_bytes = 64 * 1024;
+constexpr std::size_t read_buffer_bytes = std::size_t{64} * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors or memory ran out
 
 enum class Sharing : std::uint8_t { alone, with_other_reactors };

@@ -29,7 +29,7 @@ struct ReactorOptions {
   std::size_t connections = 50'000;  ///< more are told 1013
   std::chrono::milliseconds handshake_time = limits::handshake_time;
   std::chrono::milliseconds sweep{250};  ///< how exact deadlines are
-  std::size_t send_buffer_bytes = 128 * 1024;
+  std::size_t send_buffer_bytes = std::size_t{128} * 1024;
 };
 
 /// Checks that nobody listens there and finds a port where 0 is asked for; gives the port. Without this a second

@@ -16,7 +16,8 @@ struct SessionOptions {
   std::size_t groups = 100'000;           ///< followed for all sockets of a reactor; above it: error unavailable
   std::size_t messages_per_second = 500;  ///< of one client; above: close 4029
   std::size_t control_frames_per_second = limits::control_frames_per_second;
-  std::size_t unsent_answers_bytes = 64 * 1024;  ///< above it nothing more is read from that client until some are sent
+  std::size_t unsent_answers_bytes =
+      std::size_t{64} * 1024;  ///< above it nothing more is read from that client until some are sent
   int strikes = limits::strikes;
 
   std::chrono::milliseconds hello_time = limits::hello_time;
@@ -28,8 +29,9 @@ struct SessionOptions {
   std::chrono::milliseconds join_time{10'000};  ///< a group that the engine cannot follow by then: error unavailable
   std::chrono::milliseconds expiry_warning{60'000};  ///< notice auth_expiring so long before the token's end
 
-  std::size_t ring_bytes = 1024 * 1024;          ///< of one group
-  std::size_t rings_bytes = 256 * 1024 * 1024;   ///< of all groups of a reactor; above it the rings are halved
+  std::size_t ring_bytes = std::size_t{1024} * 1024;  ///< of one group
+  std::size_t rings_bytes =
+      std::size_t{256} * 1024 * 1024;            ///< of all groups of a reactor; above it the rings are halved
   std::chrono::milliseconds group_linger{5000};  ///< how long a group without subscribers is still followed
 };
 

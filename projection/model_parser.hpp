@@ -29,9 +29,9 @@ struct ParsedModel {
   std::vector<Problem> warnings;
 };
 
-inline constexpr std::size_t model_bytes_max = 1024 * 1024;
+inline constexpr std::size_t model_bytes_max = std::size_t{1024} * 1024;
 /// Of one statement: the parser and its printer recurse on the C stack, and 32,000 levels were measured to fit it.
-inline constexpr std::size_t statement_bytes_max = 64 * 1024;
+inline constexpr std::size_t statement_bytes_max = std::size_t{64} * 1024;
 inline constexpr int expression_depth_max = 100;
 
 /// All problems of the text at once, in order of place.
