@@ -39,6 +39,8 @@ struct Config {
   std::int64_t limit_connections = 0;
   std::int64_t limit_subscriptions = 0;
   std::int64_t limit_groups = 0;
+  std::int64_t limit_messages = 0;
+  std::int64_t limit_control_frames = 0;
   std::int64_t limit_message_bytes = 0;
   std::int64_t limit_frame_bytes = 0;
 
@@ -66,6 +68,8 @@ struct Config {
   std::chrono::milliseconds time_no_progress{};
   std::chrono::milliseconds time_close{};
   std::chrono::milliseconds time_progress{};
+  std::chrono::milliseconds time_join{};
+  std::chrono::milliseconds time_expiry_warning{};
   std::chrono::milliseconds time_retry{};
   std::chrono::milliseconds drain_window{};
 

@@ -14,12 +14,16 @@ SessionOptions session_options(const Config& config) {
   out.server_message_bytes = size_of(config.limit_frame_bytes);
   out.subscriptions = size_of(config.limit_subscriptions);
   out.groups = size_of(config.limit_groups);
+  out.messages_per_second = size_of(config.limit_messages);
+  out.control_frames_per_second = size_of(config.limit_control_frames);
   out.hello_time = config.time_hello;
   out.message_time = config.time_message;
   out.heartbeat = config.time_heartbeat;
   out.silence = config.time_silence;
   out.no_progress = config.time_no_progress;
   out.close_time = config.time_close;
+  out.join_time = config.time_join;
+  out.expiry_warning = config.time_expiry_warning;
   out.ring_bytes = size_of(config.ring_group_bytes);
   out.rings_bytes = size_of(config.ring_total_bytes);
   out.group_linger = config.linger;
