@@ -170,6 +170,7 @@ void Session::handle(const Refresh& refresh, Now now) {
   const bool claims_changed = fresh.claims != principal_.claims;
   principal_ = std::move(verified.value());
   warned_of_expiry_ = false;
+  next_tick_ = now.steady;  // the deadline so far was the old token's
   if (claims_changed) rebind(ResetReason::authorization_changed);
 }
 

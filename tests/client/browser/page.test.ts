@@ -3,7 +3,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, View } from '../../../client/src/index.js';
 import { Stack } from '../support/stack.js';
@@ -51,8 +51,11 @@ function seen(): Promise<typeof globalThis.seen> {
 }
 
 async function setRate(place: number): Promise<void> {
+  // Listening first: the answer may be there before `fill` has returned.
+  const isAnswer = (response: Response): boolean => response.url().endsWith('/rate') && response.request().method() === 'POST';
+  const answer = page.waitForResponse(isAnswer, bound);
   await page.locator('#rate').fill(String(place));
-  await page.waitForResponse((response) => response.url().endsWith('/rate') && response.request().method() === 'POST', bound);
+  await answer;
 }
 
 /** The set of the page, once it stands at the head: key and text of each record. */
