@@ -15,6 +15,8 @@ Refusal refusal_of(ledger::errc code, std::chrono::milliseconds retry_after) {
       return Refusal{ResetReason::state_unavailable};
     case timeout:
       return Refusal{ErrorCode::bootstrap_timeout, retry_after};
+    case invalid_mutation:
+      return Refusal{ErrorCode::bad_request};
     case invalid_limit:
     case unavailable:
     case retry:
@@ -95,6 +97,7 @@ ExitStatus exit_status_of(ledger::errc code) {
       return ExitStatus::programs_missing;
     case invalid_cursor:
     case invalid_limit:
+    case invalid_mutation:
       return ExitStatus::usage;
     case history_unavailable:
     case history_diverged:

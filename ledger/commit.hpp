@@ -47,13 +47,25 @@ struct Change {
   std::string key;                    ///< JSON array of the primary key's columns, for example [42] or ["a", 7]
   std::optional<std::string> before;  ///< JSON object; absent for created
   std::optional<std::string> after;   ///< JSON object; absent for deleted and moved
+  std::vector<std::string> groups{};  ///< the conflict groups that it moved; empty for captured tables
 };
 
 /// Where a commit came from.
 struct Provenance {
-  std::string source;  ///< "capture" or "append"
-  std::string role;    ///< the database role of the writing session
-  std::string at;      ///< the writer's transaction time, RFC 3339 text in UTC, as PostgreSQL wrote it
+  std::string source;        ///< "capture", "append" or "mutation"
+  std::string role;          ///< the database role of the writing session
+  std::string at;            ///< the writer's transaction time, RFC 3339 text in UTC, as PostgreSQL wrote it
+  std::string principal{};   ///< of a mutation; empty for the others
+  std::string client{};      ///< of a mutation; empty for the others
+  std::string request_id{};  ///< the mutation's, or what the back-end gave to viewgate.tag; may be empty
+  std::string fields{};      ///< free fields of the caller: JSON object, or empty
+};
+
+/// The receipt that a mutation's commit carries; its client and principal are in the provenance.
+struct CommitReceipt {
+  std::int64_t number = 0;  ///< of the client's requests in this space
+  std::string text;         ///< JSON, byte by byte what the client was answered
+  std::string body;         ///< the request, with all proposed values: for readers of the raw log only
 };
 
 /// One commit, whole. What `Store::pull` returns.
@@ -61,7 +73,8 @@ struct Commit {
   std::string space;
   Position position;
   Provenance provenance;
-  std::vector<Change> changes;  ///< may be empty; ordinals 0..n-1
+  std::vector<Change> changes;             ///< may be empty; ordinals 0..n-1
+  std::optional<CommitReceipt> receipt{};  ///< of a mutation; the others have none
 };
 
 /// A piece of one commit, bounded in bytes: what travels from the tailer to projection, so that a commit of a million
@@ -77,6 +90,7 @@ struct CommitPart {
   bool first = true;
   bool last = true;
   bool by_key = false;
+  std::optional<CommitReceipt> receipt{};  ///< of a mutation; its commit is one part
 };
 using CommitPartPtr = std::shared_ptr<const CommitPart>;
 

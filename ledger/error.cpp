@@ -62,6 +62,8 @@ const char* name(errc code) {
       return "unsuitable_database";
     case errc::programs_missing:
       return "programs_missing";
+    case errc::invalid_mutation:
+      return "invalid_mutation";
     case errc::rejected:
       return "rejected";
   }

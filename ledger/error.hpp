@@ -27,6 +27,7 @@ enum class errc {
   wrong_schema_version,  ///< the schema in the database is another version's
   unsuitable_database,   ///< standby, fsync off, transaction-mode pooler, too old; detail says which
   programs_missing,      ///< PostgreSQL's programs were not found (embedded cluster)
+  invalid_mutation,      ///< malformed: not processed, its number stays free; detail says what is wrong
   rejected               ///< any other database error; sqlstate says which
 };
 

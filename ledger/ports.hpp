@@ -12,6 +12,7 @@
 
 #include "ledger/commit.hpp"
 #include "ledger/error.hpp"
+#include "ledger/mutation.hpp"
 
 namespace viewgate::ledger {
 
@@ -64,6 +65,21 @@ class LogReader {
   /// give up (done then has errc::rejected).
   virtual void snapshot(SnapshotQuery query, std::chrono::milliseconds time_max,
                         std::function<bool(std::string_view)> on_row, std::function<void(Result<Position>)> done) = 0;
+};
+
+/// Writes managed collections. Errors: unavailable (the database, or the queue is full: the same request may be sent
+/// again, and if it was processed after all, its receipt is the answer), retry, timeout, invalid_mutation (malformed:
+/// the number stays free), rejected.
+class Mutations {
+ public:
+  virtual ~Mutations() = default;
+
+  virtual void mutate(MutationRequest request, WriteRulesPtr rules,
+                      std::function<void(Result<MutationAnswer>)> done) = 0;
+
+  /// The receipt of a processed request, as a replay; sequence_gap with the expected number where it was not processed.
+  virtual void receipt(std::string space, std::string client, std::string principal, std::int64_t number,
+                       std::function<void(Result<MutationAnswer>)> done) = 0;
 };
 
 }  // namespace viewgate::ledger
