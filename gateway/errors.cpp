@@ -71,8 +71,16 @@ std::string_view constant_text(ErrorCode code) {
       return "there is no such view and space that this token admits to";
     case ErrorCode::cursor_invalid:
       return "the cursor is not one of this subscription; start without a cursor";
+    case ErrorCode::sequence_conflict:
+      return "this number was used for another mutation";
+    case ErrorCode::sequence_gap:
+      return "numbers follow one another; expected is the next one";
+    case ErrorCode::not_writable:
+      return "the collection is not one that mutations write";
+    case ErrorCode::receipt_pruned:
+      return "it was processed, and its receipt is not kept any more";
     case ErrorCode::unavailable:
-      return "not available now; subscribe again after retry_after";
+      return "not available now; ask again after retry_after";
     case ErrorCode::bootstrap_timeout:
       return "the snapshot took too long; subscribe again after retry_after";
   }

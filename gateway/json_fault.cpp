@@ -138,7 +138,8 @@ class Checker {
       blanks();
     } while (take(','));
     if (!take('}')) throw Fault{"an object without an end"};
-    refuse_a_name_twice(first);
+    if (bounds_.unique_depth == 0 || depth <= bounds_.unique_depth) refuse_a_name_twice(first);
+    names_.resize(first);
   }
 
   void enter(std::size_t depth) {
@@ -158,7 +159,6 @@ class Checker {
     }
     std::sort(begin, names_.end());
     if (std::adjacent_find(begin, names_.end()) != names_.end()) throw Fault{"a name twice in one object"};
-    names_.resize(first);
   }
 
   std::string_view text_;

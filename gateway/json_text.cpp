@@ -225,6 +225,15 @@ std::optional<JsonSlice> JsonSlicer::next() {
   return slice;
 }
 
+bool is_storable_json(std::string_view text) {
+  for (std::size_t at = text.find('"'); at != std::string_view::npos; at = text.find('"', at)) {
+    const std::size_t end = string_end(text.substr(at));
+    if (end == std::string_view::npos || !json_string_value(text.substr(at, end))) return false;
+    at += end;
+  }
+  return true;
+}
+
 std::string json_unescape_lossless(std::string_view inside) { return unescape(inside).text; }
 
 std::optional<std::string> json_string_value(std::string_view text) {

@@ -19,6 +19,8 @@ enum class JsonKind : std::uint8_t { object, array, string, number, boolean, nul
 struct JsonBounds {
   std::size_t depth = 0;    ///< of nested objects and arrays
   std::size_t members = 0;  ///< of all objects together
+  /// Objects nested deeper than this may have a name twice; 0 = none may.
+  std::size_t unique_depth = 0;
 };
 
 /// Strict RFC 8259 for exactly one value, UTF-8, no byte order mark, no name twice in an object (compared as
@@ -56,6 +58,10 @@ class JsonSlicer {
 /// The characters of a string's text with its quotes. Absent: not a string, or it holds what UTF-8 text in a database
 /// cannot (a lone surrogate, U+0000).
 [[nodiscard]] std::optional<std::string> json_string_value(std::string_view text);
+
+/// Whether a text that json_fault accepts holds only strings and names that a database can keep: no U+0000, no half of a
+/// surrogate pair.
+[[nodiscard]] bool is_storable_json(std::string_view text);
 
 /// The characters of what stands between a string's quotes, a lone surrogate as three bytes: for comparing, not for
 /// storing.

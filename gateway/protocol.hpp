@@ -14,6 +14,9 @@
 //                                      ◄──  commit {channel, sequence, position, events}
 //                                      ◄──  progress {channel, sequence, position} the same set, a later cursor
 //                                      ◄──  at {space, sequence}                   several views of one space, moved together
+//   mutate {space, number, mutations}  ──►
+//                                      ◄──  receipts {space, sequence, receipts}   what became of it, with its effect
+//   receipts {space, after}            ──►                                       the receipts that one does not have
 //                                      ◄──  ping {}
 //   pong {}                            ──►
 //   unsubscribe {id}                   ──►
@@ -21,7 +24,8 @@
 //                                      ◄──  drain {reconnect_after}                then close 1012
 //
 // A text message holds one or more JSON documents separated by a newline (both directions; a client sends one).
-// Every document has a member "type". Sequences are decimal strings, for information; they are never accepted back.
+// Every document has a member "type". Sequences are decimal strings, for information; as a cursor they are never accepted
+// back.
 // Durations are JSON integers in the unit of their type below.
 //
 // 2. What a client may rely on
@@ -33,6 +37,8 @@
 //   I8  cursor = context + "." + position. It is opaque, authenticated and bound to the principal and the subscription.
 //   I9  reset_required: drop the set of that subscription; a new bootstrap follows by itself and replaces it.
 //   I11 Record values are the bytes that PostgreSQL produced.
+//   I12 Every processed mutation has one receipt. Whoever has none for a number sends the mutation again: it is processed
+//       once, and answered with the same receipt each time.
 #pragma once
 
 #include <array>
@@ -63,6 +69,11 @@ inline constexpr std::size_t token_bytes = std::size_t{8} * 1024;
 inline constexpr std::size_t cursor_bytes = 1024;
 inline constexpr std::size_t id_bytes = 64;  ///< of a subscription id
 inline constexpr std::size_t space_bytes = std::size_t{8} * 1024;
+inline constexpr std::size_t client_id_bytes = 64;  ///< of hello.client
+inline constexpr std::size_t mutations = 500;       ///< of one message; all of them or none
+inline constexpr std::size_t request_id_bytes = 128;
+inline constexpr std::size_t provenance_bytes = 1024;
+inline constexpr std::size_t receipts_per_answer = 1000;  ///< of those that are asked for by `receipts`
 inline constexpr std::size_t subscriptions_per_socket = 128;
 inline constexpr int strikes = 3;                         ///< the third bad_request closes with 4000
 inline constexpr std::chrono::seconds hello_time{5};      ///< from the upgrade; above: close 4001
@@ -85,6 +96,7 @@ static_assert(client_message_bytes <= server_message_bytes);
 struct Hello {
   std::int64_t protocol = 0;  ///< protocol_version; another: close 4010, whatever else the message holds
   std::string token;
+  std::optional<std::string> client = {};  ///< under which its mutations are numbered; absent = it sends none
 };
 
 /// Opens a live view. `id` is chosen by the client and names the subscription in its own messages.
@@ -103,6 +115,38 @@ struct Unsubscribe {
 /// A fresh token for the same principal.
 struct Refresh {
   std::string token;
+};
+
+/// `remove` is spelt "delete".
+enum class MutationKind : std::uint8_t { create, update, put, remove };
+
+/// The mutation is based on the group as it was at this sequence: it conflicts where the group moved since.
+struct MutationBase {
+  std::string group;
+  std::int64_t version = 0;
+};
+
+struct Mutation {
+  MutationKind kind = MutationKind::create;
+  std::string collection;           ///< a managed table of the model
+  std::string key;                  ///< a JSON array: the primary key's columns
+  std::string values;               ///< a JSON object: `record` of create and put, `changed` of update; empty = delete
+  std::vector<MutationBase> bases;  ///< absent = whatever moved, it does not conflict
+};
+
+/// One commit: all mutations or, where one is rejected, none. `number`: 1, 2, 3 … for each client and space.
+struct Mutate {
+  std::string space;
+  std::int64_t number = 0;
+  std::vector<Mutation> mutations;
+  std::optional<std::string> request_id;  ///< comes back in the commit's provenance
+  std::string provenance = "{}";          ///< a JSON object of the client's own, for the log; absent = {}
+};
+
+/// Asks for the receipts of this client in this space whose number is above `after`.
+struct AskReceipts {
+  std::string space;
+  std::int64_t after = 0;
 };
 
 /// The answer to ping; also welcome unasked.
@@ -173,6 +217,14 @@ struct At {
   std::int64_t sequence = 0;
 };
 
+/// The receipts of this socket's client in that commit: a JSON array of the bytes that the ledger holds. Every ready view
+/// of the space on this socket is complete up to `sequence` when it comes. It may come more than once.
+struct Receipts {
+  std::string space;
+  std::int64_t sequence = 0;
+  std::string receipts;
+};
+
 enum class ResetReason : std::uint8_t {
   history_pruned,         ///< the cursor is below the horizon
   history_diverged,       ///< the ledger is not the one the cursor was made from (restore, failover)
@@ -203,6 +255,10 @@ enum class ErrorCode : std::uint8_t {
   too_many_subscriptions,
   forbidden,
   cursor_invalid,
+  sequence_conflict,  ///< the number was used for another mutation
+  sequence_gap,       ///< `expected` is the next number
+  not_writable,       ///< the collection is not one that mutations write
+  receipt_pruned,     ///< the number was processed, and its receipt is not kept any more
   unavailable,
   bootstrap_timeout
 };
@@ -211,7 +267,11 @@ struct Error {
   std::optional<std::string> id;  ///< the subscription that was not opened, or has ended by this
   ErrorCode code = ErrorCode::bad_request;
   std::string message;  ///< names the thing and what would be right; constant where more would disclose
-  std::optional<std::chrono::milliseconds> retry_after;  ///< present: subscribe again after so long
+  std::optional<std::chrono::milliseconds> retry_after;  ///< present: ask again after so long
+  // Of a mutation. Its number is still free, but for sequence_conflict and receipt_pruned.
+  std::optional<std::string> space = {};
+  std::optional<std::int64_t> number = {};
+  std::optional<std::int64_t> expected = {};  ///< sequence_gap
 };
 
 struct Ping {};
@@ -222,7 +282,8 @@ struct Drain {
 
 // 6. Events inside commit.events
 //   {"kind":"entered","key":[…],"record":{…}}           every selected column; a missing one is null
-//   {"kind":"updated","key":[…],"changed":{…}}          the selected columns whose text changed
+//   {"kind":"updated","key":[…],"changed":{…}}          the selected columns whose text changed; where the table declares
+//                                                       conflict groups also "groups":["…"], those of these columns
 //   {"kind":"removed_from_scope","key":[…]}             still exists, or existed, outside the view
 //   {"kind":"deleted","key":[…]}
 // At most one event per record and commit.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "gateway/json_text.hpp"
 
@@ -59,12 +60,31 @@ class Document {
   std::string& out_;
 };
 
+void append_mutation(std::string& out, const Mutation& mutation) {
+  out += out.empty() ? '[' : ',';
+  out.append(R"({"kind":")").append(name(mutation.kind)).append(R"(","collection":)");
+  append_json_string(out, mutation.collection);
+  out.append(",\"key\":").append(mutation.key);
+  if (!mutation.values.empty()) {
+    out.append(mutation.kind == MutationKind::update ? ",\"changed\":" : ",\"record\":").append(mutation.values);
+  }
+  char separator = '{';
+  for (const MutationBase& base : mutation.bases) {
+    out.append(separator == '{' ? ",\"bases\":" : "");
+    out += std::exchange(separator, ',');
+    append_json_string(out, base.group);
+    out.append(":\"").append(std::to_string(base.version)).append("\"");
+  }
+  out += separator == ',' ? "}}" : "}";
+}
+
 }  // namespace
 
 void append_document(std::string& out, const Hello& message) {
   Document document(out, "hello");
   document.integer("protocol", message.protocol);
   document.text("token", message.token);
+  document.optional_text("client", message.client);
 }
 
 void append_document(std::string& out, const Subscribe& message) {
@@ -84,6 +104,24 @@ void append_document(std::string& out, const Unsubscribe& message) {
 void append_document(std::string& out, const Refresh& message) {
   Document document(out, "refresh");
   document.text("token", message.token);
+}
+
+void append_document(std::string& out, const Mutate& message) {
+  std::string mutations;
+  for (const Mutation& mutation : message.mutations) append_mutation(mutations, mutation);
+  mutations += mutations.empty() ? "[]" : "]";
+  Document document(out, "mutate");
+  document.text("space", message.space);
+  document.decimal("number", message.number);
+  document.raw("mutations", mutations);
+  document.optional_text("request_id", message.request_id);
+  if (message.provenance != "{}") document.raw("provenance", message.provenance);
+}
+
+void append_document(std::string& out, const AskReceipts& message) {
+  Document document(out, "receipts");
+  document.text("space", message.space);
+  document.decimal("after", message.after);
 }
 
 void append_document(std::string& out, const Pong&) { Document document(out, "pong"); }
@@ -142,6 +180,13 @@ void append_document(std::string& out, const At& message) {
   document.decimal("sequence", message.sequence);
 }
 
+void append_document(std::string& out, const Receipts& message) {
+  Document document(out, "receipts");
+  document.text("space", message.space);
+  document.decimal("sequence", message.sequence);
+  document.raw("receipts", message.receipts);
+}
+
 void append_document(std::string& out, const ResetRequired& message) {
   Document document(out, "reset_required");
   document.text("id", message.id);
@@ -160,6 +205,9 @@ void append_document(std::string& out, const Error& message) {
   document.text("code", name(message.code));
   document.text("message", message.message);
   if (message.retry_after) document.integer("retry_after", message.retry_after->count());
+  document.optional_text("space", message.space);
+  if (message.number) document.decimal("number", *message.number);
+  if (message.expected) document.decimal("expected", *message.expected);
 }
 
 void append_document(std::string& out, const Ping&) { Document document(out, "ping"); }
@@ -275,10 +323,32 @@ std::string_view name(ErrorCode code) {
       return "forbidden";
     case ErrorCode::cursor_invalid:
       return "cursor_invalid";
+    case ErrorCode::sequence_conflict:
+      return "sequence_conflict";
+    case ErrorCode::sequence_gap:
+      return "sequence_gap";
+    case ErrorCode::not_writable:
+      return "not_writable";
+    case ErrorCode::receipt_pruned:
+      return "receipt_pruned";
     case ErrorCode::unavailable:
       return "unavailable";
     case ErrorCode::bootstrap_timeout:
       return "bootstrap_timeout";
+  }
+  return {};
+}
+
+std::string_view name(MutationKind kind) {
+  switch (kind) {
+    case MutationKind::create:
+      return "create";
+    case MutationKind::update:
+      return "update";
+    case MutationKind::put:
+      return "put";
+    case MutationKind::remove:
+      return "delete";
   }
   return {};
 }

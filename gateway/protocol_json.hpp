@@ -16,17 +16,19 @@
 
 namespace viewgate::gateway {
 
-using ClientMessage = std::variant<Hello, Subscribe, Unsubscribe, Refresh, Pong>;
+using ClientMessage = std::variant<Hello, Subscribe, Unsubscribe, Refresh, Mutate, AskReceipts, Pong>;
 
 /// Close with close_code::bad_message. `reason` is constant text.
 struct BadMessage {
   std::string_view reason;
 };
 
-/// Answer `error bad_request`. `id`: of a subscribe whose id is sound.
+/// Answer `error bad_request`. `id`: of a subscribe whose id is sound. `space` and `number`: of a mutate where they are.
 struct BadRequest {
   std::optional<std::string> id;
   std::string message;
+  std::optional<std::string> space = {};
+  std::optional<std::int64_t> number = {};
 };
 
 using ParsedClientMessage = std::variant<ClientMessage, BadMessage, BadRequest>;
@@ -34,11 +36,20 @@ using ParsedClientMessage = std::variant<ClientMessage, BadMessage, BadRequest>;
 /// A hello of another protocol version is returned with that version and nothing else of it read.
 [[nodiscard]] ParsedClientMessage parse_client_message(std::string_view text);
 
+/// The body of the HTTP door: the members of mutate without `type` and `space`, and `client`.
+struct MutationBody {
+  std::string client;
+  Mutate mutate;  ///< without its space
+};
+[[nodiscard]] std::variant<MutationBody, BadRequest> parse_mutation_body(std::string_view text);
+
 /// Each appends one document without a newline. Raw members (params, records, events) must be JSON already.
 void append_document(std::string& out, const Hello& message);
 void append_document(std::string& out, const Subscribe& message);
 void append_document(std::string& out, const Unsubscribe& message);
 void append_document(std::string& out, const Refresh& message);
+void append_document(std::string& out, const Mutate& message);
+void append_document(std::string& out, const AskReceipts& message);
 void append_document(std::string& out, const Pong& message);
 
 void append_document(std::string& out, const Welcome& message);
@@ -49,6 +60,7 @@ void append_document(std::string& out, const Ready& message);
 void append_document(std::string& out, const Commit& message);
 void append_document(std::string& out, const Progress& message);
 void append_document(std::string& out, const At& message);
+void append_document(std::string& out, const Receipts& message);
 void append_document(std::string& out, const ResetRequired& message);
 void append_document(std::string& out, const Unsubscribed& message);
 void append_document(std::string& out, const Error& message);
@@ -74,8 +86,8 @@ struct UnknownDocument {
   std::string type;
 };
 
-using ServerMessage = std::variant<Welcome, Notice, Subscribed, Snapshot, Ready, Commit, Progress, At, ResetRequired,
-                                   Unsubscribed, Error, Ping, Drain, UnknownDocument>;
+using ServerMessage = std::variant<Welcome, Notice, Subscribed, Snapshot, Ready, Commit, Progress, At, Receipts,
+                                   ResetRequired, Unsubscribed, Error, Ping, Drain, UnknownDocument>;
 
 /// Absent: not a document of this protocol (a member missing or of another type).
 [[nodiscard]] std::optional<ServerMessage> parse_server_document(std::string_view document);
@@ -116,6 +128,7 @@ struct DocumentView {
 [[nodiscard]] std::string_view name(UnsubscribedReason reason);
 [[nodiscard]] std::string_view name(ErrorCode code);
 [[nodiscard]] std::string_view name(EventKind kind);
+[[nodiscard]] std::string_view name(MutationKind kind);
 [[nodiscard]] std::string_view name(Retry retry);
 
 /// Null: not a code of this protocol.

@@ -31,6 +31,10 @@ constexpr std::array error_codes{ErrorCode::bad_request,
                                  ErrorCode::too_many_subscriptions,
                                  ErrorCode::forbidden,
                                  ErrorCode::cursor_invalid,
+                                 ErrorCode::sequence_conflict,
+                                 ErrorCode::sequence_gap,
+                                 ErrorCode::not_writable,
+                                 ErrorCode::receipt_pruned,
                                  ErrorCode::unavailable,
                                  ErrorCode::bootstrap_timeout};
 constexpr std::array event_kinds{EventKind::entered, EventKind::updated, EventKind::removed_from_scope,
@@ -70,6 +74,11 @@ class Fields {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     sound_ = sound_ && error == std::errc{} && end == digits.data() + digits.size();
     return value;
+  }
+
+  std::optional<std::int64_t> optional_decimal(std::string_view member) {
+    if (!has(member)) return std::nullopt;
+    return decimal(member);
   }
 
   bool flag(std::string_view member) {
@@ -173,6 +182,14 @@ ServerMessage read_at(Fields& fields) {
   return message;
 }
 
+ServerMessage read_receipts(Fields& fields) {
+  Receipts message;
+  message.space = fields.text("space");
+  message.sequence = fields.decimal("sequence");
+  message.receipts = fields.array("receipts");
+  return message;
+}
+
 ServerMessage read_reset_required(Fields& fields) {
   const auto reason = named(reset_reasons, fields.text("reason"));
   if (!reason) return UnknownDocument{"reset_required"};
@@ -193,6 +210,9 @@ ServerMessage read_error(Fields& fields) {
   message.code = *code;
   message.message = fields.text("message");
   if (const auto after = fields.optional_integer("retry_after")) message.retry_after = as_milliseconds(*after);
+  message.space = fields.optional_text("space");
+  message.number = fields.optional_decimal("number");
+  message.expected = fields.optional_decimal("expected");
   return message;
 }
 
@@ -205,9 +225,10 @@ struct Reader {
   ServerMessage (*read)(Fields&);
 };
 
-constexpr std::array<Reader, 13> readers{{{"commit", read_commit},
+constexpr std::array<Reader, 14> readers{{{"commit", read_commit},
                                           {"progress", read_progress},
                                           {"at", read_at},
+                                          {"receipts", read_receipts},
                                           {"snapshot", read_snapshot},
                                           {"ready", read_ready},
                                           {"ping", read_ping},

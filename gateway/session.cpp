@@ -174,10 +174,20 @@ void Session::handle(const Refresh& refresh, Now now) {
   if (claims_changed) rebind(ResetReason::authorization_changed);
 }
 
+void Session::handle(const Mutate& mutate, Now) {
+  tell(Error{std::nullopt, ErrorCode::unavailable, std::string(constant_text(ErrorCode::unavailable)),
+             fanout_.model().retry_after, mutate.space, mutate.number, std::nullopt});
+}
+
+void Session::handle(const AskReceipts& ask, Now) {
+  tell(Error{std::nullopt, ErrorCode::unavailable, std::string(constant_text(ErrorCode::unavailable)),
+             fanout_.model().retry_after, ask.space, std::nullopt, std::nullopt});
+}
+
 void Session::handle(const Pong&, Now) {}
 
 void Session::strike(const BadRequest& request) {
-  tell(Error{request.id, ErrorCode::bad_request, request.message, std::nullopt});
+  tell(Error{request.id, ErrorCode::bad_request, request.message, std::nullopt, request.space, request.number, {}});
   if (++strikes_ >= fanout_.options().strikes) close(close_code::bad_message, "too many bad requests");
 }
 

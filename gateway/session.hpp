@@ -114,6 +114,8 @@ class Session {
   void handle(const Subscribe& subscribe, Now now);
   void handle(const Unsubscribe& unsubscribe, Now now);
   void handle(const Refresh& refresh, Now now);
+  void handle(const Mutate& mutate, Now now);
+  void handle(const AskReceipts& ask, Now now);
   void handle(const Pong& pong, Now now);
   void strike(const BadRequest& request);
   void refuse(const std::string& id, ErrorCode code);

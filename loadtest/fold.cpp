@@ -126,7 +126,8 @@ bool Fold::parse_events(std::string_view events) {
     if (has_body == body.empty()) return false;
     // I6: what leaves is told by its key and nothing else.
     if (!has_body && columns_scratch_.size() != 2) broken(event.kind + " " + event.key + " tells more than the key");
-    if (has_body && columns_scratch_.size() != 3)
+    const bool has_groups = event.kind == "updated" && !member(columns_scratch_, "groups").empty();
+    if (has_body && columns_scratch_.size() != (has_groups ? 4 : 3))
       broken(event.kind + " " + event.key + " has members that it should not have");
     pending_.push_back(std::move(event));
   }

@@ -6,7 +6,7 @@ import { compact, eachElement, eachMember, skipBlanks, stringify } from './json.
 export const protocolVersion = 1;
 export const subprotocol = 'viewgate.v1';
 
-/** A commit's number in its space: a decimal string, for information, never sent back. */
+/** A commit's number in its space: a decimal string. Sent back only as the base of a mutation. */
 export type Sequence = string;
 
 /** Orders sequences without turning them into doubles. */
@@ -30,6 +30,10 @@ export type ErrorCode =
   | 'too_many_subscriptions'
   | 'forbidden'
   | 'cursor_invalid'
+  | 'sequence_conflict'
+  | 'sequence_gap'
+  | 'not_writable'
+  | 'receipt_pruned'
   | 'unavailable'
   | 'bootstrap_timeout';
 
@@ -46,7 +50,7 @@ export interface SnapshotRecord {
 /** One event of a commit; `record` and `changed` are JSON text. */
 export type RecordEvent =
   | { readonly kind: 'entered'; readonly key: string; readonly record: string }
-  | { readonly kind: 'updated'; readonly key: string; readonly changed: string }
+  | { readonly kind: 'updated'; readonly key: string; readonly changed: string; readonly groups?: readonly string[] }
   | { readonly kind: 'removed_from_scope' | 'deleted'; readonly key: string };
 
 // Client messages.
@@ -55,6 +59,8 @@ export interface Hello {
   readonly type: 'hello';
   readonly protocol: number;
   readonly token: string;
+  /** Under which this client's mutations are numbered. */
+  readonly client?: string;
 }
 export interface Subscribe {
   readonly type: 'subscribe';
@@ -72,10 +78,37 @@ export interface Refresh {
   readonly type: 'refresh';
   readonly token: string;
 }
+interface MutationTarget {
+  readonly collection: string;
+  /** The primary key's columns, in the order of the key. */
+  readonly key: readonly unknown[];
+  /** By conflict group: the sequence that the client has seen. */
+  readonly bases?: { readonly [group: string]: Sequence };
+}
+export type Mutation =
+  | ({ readonly kind: 'create' | 'put'; readonly record: object } & MutationTarget)
+  | ({ readonly kind: 'update'; readonly changed: object } & MutationTarget)
+  | ({ readonly kind: 'delete' } & MutationTarget);
+/** One commit: all its mutations, or none. */
+export interface Mutate {
+  readonly type: 'mutate';
+  readonly space: string;
+  /** 1, 2, 3 … for each client and space: a decimal string. */
+  readonly number: string;
+  readonly mutations: readonly Mutation[];
+  readonly request_id?: string;
+  readonly provenance?: object;
+}
+/** Asks for the receipts of this client whose number is above `after`. */
+export interface AskReceipts {
+  readonly type: 'receipts';
+  readonly space: string;
+  readonly after: string;
+}
 export interface Pong {
   readonly type: 'pong';
 }
-export type ClientMessage = Hello | Subscribe | Unsubscribe | Refresh | Pong;
+export type ClientMessage = Hello | Subscribe | Unsubscribe | Refresh | Mutate | AskReceipts | Pong;
 
 // Server documents.
 
@@ -134,6 +167,21 @@ export interface At {
   readonly space: string;
   readonly sequence: Sequence;
 }
+/** Of one mutation of this client. `text` is the receipt as it came: the same bytes at each replay. */
+export interface Receipt {
+  readonly client: string;
+  readonly number: string;
+  readonly sequence: Sequence;
+  readonly outcome: 'applied' | 'no_op' | 'rejected' | string;
+  readonly reason?: string;
+  readonly text: string;
+}
+export interface Receipts {
+  readonly type: 'receipts';
+  readonly space: string;
+  readonly sequence: Sequence;
+  readonly receipts: readonly Receipt[];
+}
 export interface ResetRequired {
   readonly type: 'reset_required';
   readonly id: string;
@@ -151,6 +199,10 @@ export interface ErrorDocument {
   readonly message: string;
   /** Milliseconds. */
   readonly retry_after?: number;
+  /** Of a mutation that was not processed. */
+  readonly space?: string;
+  readonly number?: string;
+  readonly expected?: string;
 }
 export interface Ping {
   readonly type: 'ping';
@@ -169,6 +221,7 @@ export type ServerDocument =
   | Commit
   | Progress
   | At
+  | Receipts
   | ResetRequired
   | Unsubscribed
   | ErrorDocument
@@ -254,6 +307,11 @@ class Fields {
     return (this.slices.has(name) ? { [name]: this.number(name) } : {}) as { [K in N]?: number };
   }
 
+  optionalStrings<N extends string>(name: N): { [K in N]?: string[] } {
+    const strings = (): string[] => this.items(name).map((item) => JSON.parse(item) as string);
+    return (this.slices.has(name) ? { [name]: strings() } : {}) as { [K in N]?: string[] };
+  }
+
   items(name: string): string[] {
     const text = this.raw(name);
     const out: string[] = [];
@@ -267,6 +325,18 @@ function readRecord(text: string): SnapshotRecord {
   return { key: compact(fields.raw('key')), record: fields.raw('record') };
 }
 
+function readReceipt(text: string): Receipt {
+  const fields = new Fields(text);
+  return {
+    client: fields.string('client'),
+    number: fields.sequence('number'),
+    sequence: fields.sequence('sequence'),
+    outcome: fields.string('outcome'),
+    ...fields.optionalString('reason'),
+    text,
+  };
+}
+
 function readEvent(text: string): RecordEvent {
   const fields = new Fields(text);
   const kind = fields.string('kind');
@@ -275,7 +345,7 @@ function readEvent(text: string): RecordEvent {
     case 'entered':
       return { kind, key, record: fields.raw('record') };
     case 'updated':
-      return { kind, key, changed: fields.raw('changed') };
+      return { kind, key, changed: fields.raw('changed'), ...fields.optionalStrings('groups') };
     case 'removed_from_scope':
     case 'deleted':
       return { kind, key };
@@ -329,6 +399,12 @@ const readers: { readonly [type: string]: ((fields: Fields) => ServerDocument) |
     position: f.string('position'),
   }),
   at: (f) => ({ type: 'at', space: f.string('space'), sequence: f.sequence('sequence') }),
+  receipts: (f) => ({
+    type: 'receipts',
+    space: f.string('space'),
+    sequence: f.sequence('sequence'),
+    receipts: f.items('receipts').map(readReceipt),
+  }),
   reset_required: (f) => ({ type: 'reset_required', id: f.string('id'), reason: f.string('reason') }),
   unsubscribed: (f) => ({ type: 'unsubscribed', id: f.string('id'), reason: f.string('reason') }),
   error: (f) => ({
@@ -337,6 +413,9 @@ const readers: { readonly [type: string]: ((fields: Fields) => ServerDocument) |
     code: f.string('code'),
     message: f.string('message'),
     ...f.optionalNumber('retry_after'),
+    ...f.optionalString('space'),
+    ...f.optionalString('number'),
+    ...f.optionalString('expected'),
   }),
   ping: () => ({ type: 'ping' }),
   drain: (f) => ({ type: 'drain', reconnect_after: f.number('reconnect_after') }),

@@ -121,11 +121,14 @@ TEST(ClientMessages, row_31_a_name_twice_is_a_bad_message_at_any_depth_and_in_an
 }
 
 TEST(ClientMessages, row_32_unknown_types_and_members_are_named) {
-  EXPECT_EQ(outcome(R"({"type":"mutate2"})"),
-            "bad request: type: is not known; it must be hello, subscribe, unsubscribe, refresh or pong");
-  EXPECT_EQ(outcome("{}"), "bad request: type: is missing; it must be hello, subscribe, unsubscribe, refresh or pong");
+  EXPECT_EQ(
+      outcome(R"({"type":"mutate2"})"),
+      "bad request: type: is not known; it must be hello, subscribe, unsubscribe, refresh, mutate, receipts or pong");
+  EXPECT_EQ(
+      outcome("{}"),
+      "bad request: type: is missing; it must be hello, subscribe, unsubscribe, refresh, mutate, receipts or pong");
   EXPECT_EQ(outcome(R"({"type":7})"),
-            "bad request: type: must be a string: hello, subscribe, unsubscribe, refresh or pong");
+            "bad request: type: must be a string: hello, subscribe, unsubscribe, refresh, mutate, receipts or pong");
   EXPECT_EQ(outcome(R"({"type":"unsubscribe","id":"a","colour":1})"),
             "bad request: colour: is not known; the members are type, id");
   EXPECT_EQ(outcome(R"({"type":"pong","x":1})"), "bad request: x: is not known; this message has no members but type");

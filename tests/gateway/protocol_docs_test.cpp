@@ -63,7 +63,12 @@ TEST(ProtocolDocs, the_table_of_limits_is_that_of_the_code) {
   expected += row("bad requests on a socket", limits::strikes, "", "close 4000");
   expected += row("`token`", limits::token_bytes, " bytes", "`bad_request`");
   expected += row("`id`", limits::id_bytes, " bytes", "`bad_request`");
+  expected += row("`client`", limits::client_id_bytes, " bytes", "`bad_request`");
   expected += row("`space`", limits::space_bytes, " bytes", "`bad_request`");
+  expected += row("`mutations` of a message", limits::mutations, "", "`bad_request`");
+  expected += row("`request_id`", limits::request_id_bytes, " bytes", "`bad_request`");
+  expected += row("`provenance`", limits::provenance_bytes, " bytes", "`bad_request`");
+  expected += row("receipts of one answer", limits::receipts_per_answer, "", "ask again after the last one");
   expected += row("`cursor`", limits::cursor_bytes, " bytes", "`cursor_invalid`");
   expected += row("subscriptions of a socket", limits::subscriptions_per_socket, "", "`too_many_subscriptions`");
   expected += row("request header", limits::request_header_bytes, " bytes", "HTTP 431");
@@ -81,8 +86,9 @@ TEST(ProtocolDocs, every_error_code_and_reason_is_explained) {
   const std::string text = document();
   for (const ErrorCode code :
        {ErrorCode::bad_request, ErrorCode::invalid_value, ErrorCode::invalid_view, ErrorCode::duplicate_subscription,
-        ErrorCode::too_many_subscriptions, ErrorCode::forbidden, ErrorCode::cursor_invalid, ErrorCode::unavailable,
-        ErrorCode::bootstrap_timeout}) {
+        ErrorCode::too_many_subscriptions, ErrorCode::forbidden, ErrorCode::cursor_invalid,
+        ErrorCode::sequence_conflict, ErrorCode::sequence_gap, ErrorCode::not_writable, ErrorCode::receipt_pruned,
+        ErrorCode::unavailable, ErrorCode::bootstrap_timeout}) {
     EXPECT_THAT(text, ::testing::HasSubstr("| `" + std::string(name(code)) + "` |"));
   }
   for (const ResetReason reason :

@@ -21,7 +21,7 @@ describe('the protocol', () => {
       const plain = JSON.parse(text(file)) as Record<string, unknown>;
       expect(document).toBeDefined();
       for (const [name, value] of Object.entries(plain)) {
-        if (name === 'records' || name === 'events') continue;
+        if (name === 'records' || name === 'events' || name === 'receipts') continue;
         expect(document?.[name as never], name).toEqual(value);
       }
     });
@@ -35,7 +35,7 @@ describe('the protocol', () => {
 
   it('every_client_message_and_server_document_has_a_golden_file', () => {
     const types = new Set(files.map((file) => (JSON.parse(text(file)) as { type: string }).type));
-    const known = 'hello subscribe unsubscribe refresh pong welcome notice subscribed snapshot ready commit progress at';
+    const known = 'hello subscribe unsubscribe refresh mutate receipts pong welcome notice subscribed snapshot ready commit progress at';
     expect([...types].sort()).toEqual([...known.split(' '), ...'reset_required unsubscribed error ping drain'.split(' ')].sort());
   });
 
@@ -54,6 +54,14 @@ describe('the protocol', () => {
       ],
     });
     expect(decodeDocument(text('server_commit_part.json'))).toMatchObject({ last: false });
+  });
+
+  it('receipts_keep_their_text_and_events_their_groups', () => {
+    const rejected = decodeDocument(text('server_receipts_rejected.json'));
+    const receipt = rejected?.type === 'receipts' ? rejected.receipts[0] : undefined;
+    expect(receipt).toMatchObject({ client: 'tab-5f1c', number: '4', sequence: '43', outcome: 'rejected', reason: 'conflict' });
+    expect(text('server_receipts_rejected.json')).toContain(receipt?.text);
+    expect(decodeDocument(text('server_commit_groups.json'))).toMatchObject({ events: [{ kind: 'updated', groups: ['schedule'] }] });
   });
 
   it('close_codes_and_what_to_do_are_those_of_the_gateway', () => {
