@@ -1,6 +1,6 @@
 // The demo page: one live view of pgbench's accounts, through the SDK and nothing else.
 
-import { connect, type Change, type Client, type View } from '@viewgate/client';
+import { closeName, connect, type Change, type Client, type View } from '@viewgate/client';
 import { Controls, element, RateSlider, type Choice } from './controls.js';
 import { Pace, Ticker } from './meters.js';
 import { Records, type Account } from './records.js';
@@ -145,7 +145,7 @@ function connectionState(): [string, string] {
       return ['offline', left === undefined ? 'reconnecting …' : `offline · again in ${(left / 1_000).toFixed(1)} s`];
     }
     default:
-      return ['denied', view.error?.message ?? client.lastClose ?? view.status];
+      return ['denied', view.error?.message ?? (client.lastClose === undefined ? view.status : closeName(client.lastClose))];
   }
 }
 

@@ -11,14 +11,14 @@ import {
   type Sequence,
   type Snapshot,
 } from './protocol.js';
-import { Entry, MisfitError, RecordSet, type SetChange } from './record_set.js';
+import { MisfitError, RecordSet, type Change, type Parse } from './record_set.js';
 
 /** What was received and is not shown yet: a commit, a cursor that moved, or a set that replaces the one before. */
 interface Step {
   readonly sequence: Sequence;
   readonly position: string;
   readonly events: readonly RecordEvent[];
-  readonly replacement?: RecordSet;
+  readonly replacement?: RecordSet | undefined;
 }
 
 /** Whoever looks at a channel. `shown` is what it looks at: an earlier channel until this one was shown once. */
@@ -28,7 +28,7 @@ export interface Member {
 
 /** One group of the server: the set that is shown, the cursor that belongs to it, and what waits to be shown. */
 export class Channel {
-  set = new RecordSet();
+  set: RecordSet;
   sequence: Sequence = '0';
   /** Undefined until something was shown. */
   position: string | undefined;
@@ -45,7 +45,9 @@ export class Channel {
   readonly queue: Step[] = [];
   received: Sequence = '0';
 
-  constructor(readonly space: string) {}
+  constructor(readonly space: string, readonly parse: Parse) {
+    this.set = new RecordSet(parse);
+  }
 
   /** Forgets everything that is not shown; the set and its cursor stay. */
   rest(): void {
@@ -60,39 +62,28 @@ export class Channel {
 export interface Shown<M extends Member> {
   readonly member: M;
   /** Absent where only the cursor moved. */
-  readonly change?: SetChange;
+  readonly change?: Change;
 }
 
 export interface ChannelEvents<M extends Member> {
   /** All that one commit changed; every set of the space stands exactly at that commit while this is called. */
   shown(steps: readonly Shown<M>[]): void;
   /** The channel left the ready ones and shows what it showed last. */
-  misfit(members: readonly M[], error: MisfitError): void;
+  gaveUp(members: readonly M[], error: MisfitError): void;
 }
 
 class Space {
   readonly channels = new Set<Channel>();
   /** Members that come back with a cursor: what they show belongs to what the others show, so the others wait for them. */
   readonly returning = new Set<Member>();
-  head: Sequence = '0';
+  headOf: Sequence = '0';
   /** The last `at` of this connection. */
-  at: Sequence = '0';
-  /** In this message something came that waits to be shown. */
-  isBehind = false;
-
-  readyCount(): number {
-    let count = 0;
-    for (const channel of this.channels) if (channel.isReady) ++count;
-    return count;
-  }
+  lastAt: Sequence = '0';
 
   /** Every ready channel holds all that there is up to here: the server said so, or each has come so far by itself. */
-  completeUpTo(): Sequence {
-    let least: Sequence | undefined;
-    for (const { isReady, received } of this.channels) {
-      if (isReady && (least === undefined || compareSequences(received, least) < 0)) least = received;
-    }
-    return least !== undefined && compareSequences(least, this.at) > 0 ? least : this.at;
+  completeUpTo(): Sequence | undefined {
+    const ready = [...this.channels].filter(({ isReady }) => isReady).map(({ received }) => received);
+    return ready.length < 2 ? undefined : [ready.sort(compareSequences)[0] ?? '0', this.lastAt].sort(compareSequences)[1];
   }
 }
 
@@ -100,26 +91,26 @@ export class Channels<M extends Member> {
   private readonly byId = new Map<string, Channel>();
   private readonly spaces = new Map<string, Space>();
 
-  constructor(private readonly events: ChannelEvents<M>) {}
+  constructor(private readonly told: ChannelEvents<M>) {}
 
   find(id: string): Channel | undefined {
     return this.byId.get(id);
   }
 
   /** The newest commit of the space that this connection has heard of. */
-  head(space: string): Sequence {
-    return this.spaces.get(space)?.head ?? '0';
+  headOf(space: string): Sequence {
+    return this.spaces.get(space)?.headOf ?? '0';
   }
 
   /** Documents named `id` are for `channel` from now on. `bootstrap`: a snapshot will replace its set. */
-  open(id: string, channel: Channel, bootstrap: boolean): void {
+  openAs(id: string, channel: Channel, bootstrap: boolean): void {
     const before = this.byId.get(id);
-    if (before !== undefined && before !== channel) this.remove(id, before);
+    if (before && before !== channel) this.closeChannel(id, before);
     this.byId.set(id, channel);
     channel.isReady = false;
-    channel.staging = bootstrap ? new RecordSet() : undefined;
+    channel.staging = bootstrap ? new RecordSet(channel.parse) : undefined;
     channel.received = bootstrap ? '0' : channel.sequence;
-    this.space(channel.space).channels.add(channel);
+    this.spaceOf(channel.space).channels.add(channel);
   }
 
   /** The member looks at this channel from now on: at once if it can be shown, else when it is. */
@@ -127,20 +118,20 @@ export class Channels<M extends Member> {
     channel.members.add(member);
     if (channel.isReady) this.returned(channel.space, member);
     if (channel.isReady && channel.position !== undefined) {
-      const shown = this.show(channel, member);
-      if (shown !== undefined) this.events.shown([shown]);
+      const shown = this.turnTo(channel, member);
+      if (shown) this.told.shown([shown]);
     }
   }
 
   leave(channel: Channel, member: M): void {
     channel.members.delete(member);
     if (channel.members.size > 0) return;
-    for (const [id, other] of this.byId) if (other === channel) this.remove(id, channel);
+    for (const [id, other] of this.byId) if (other === channel) this.closeChannel(id, channel);
   }
 
   /** The member asks to go on from what it shows. */
   returns(space: string, member: M): void {
-    this.space(space).returning.add(member);
+    this.spaceOf(space).returning.add(member);
   }
 
   /** It went on, or it will not. */
@@ -150,7 +141,7 @@ export class Channels<M extends Member> {
   }
 
   /** The connection is gone: what was not shown comes again after the cursors. */
-  clear(): void {
+  clearAll(): void {
     for (const channel of this.byId.values()) channel.rest();
     this.byId.clear();
     this.spaces.clear();
@@ -158,129 +149,114 @@ export class Channels<M extends Member> {
 
   snapshot(document: Snapshot): void {
     const channel = this.byId.get(document.channel);
-    if (channel === undefined) return;
+    if (!channel) return;
     const staging = channel.staging;
-    if (staging === undefined) return this.misfit(channel, 'a snapshot that nobody waits for');
+    if (!staging) return this.givesUpFor(channel, 'a snapshot in vain');
     for (const { key, record } of document.records) {
-      if (staging.entries.has(key)) return this.misfit(channel, `the snapshot has ${key} twice`);
-      staging.entries.set(key, new Entry(key, record));
+      if (!staging.add(key, record)) return this.givesUpFor(channel, `${key} twice`);
     }
   }
 
   ready(document: Ready): void {
     const channel = this.byId.get(document.channel);
-    if (channel === undefined) return;
+    if (!channel) return;
     const replacement = channel.staging;
     channel.staging = undefined;
     channel.isReady = true;
     channel.liveFrom = document.head;
-    channel.received = document.sequence;
-    const step = { sequence: document.sequence, position: document.position, events: [] };
-    channel.queue.push(replacement === undefined ? step : { ...step, replacement });
-    this.heard(channel.space, document.head);
-    const space = this.space(channel.space);
+    const space = this.spaceOf(channel.space);
     for (const member of channel.members) space.returning.delete(member);
     // An `at` of before spoke of the channels that were ready then.
-    space.at = '0';
-    if (space.readyCount() < 2) this.releaseWhatIsFree(space);
-    else space.isBehind = true;
+    space.lastAt = '0';
+    this.heard(channel.space, document.head);
+    this.receive(channel, { ...document, events: [], replacement });
   }
 
   commit(document: Commit): void {
     const channel = this.byId.get(document.channel);
-    if (channel === undefined) return;
-    if (!channel.isReady) return this.misfit(channel, `commit ${document.sequence} before ready`);
-    if (compareSequences(document.sequence, channel.received) <= 0) {
-      return this.misfit(channel, `commit ${document.sequence} after ${channel.received}`);
+    if (!channel) return;
+    const { sequence, position, last } = document;
+    const isInside = channel.parts.length > 0 && channel.partsOf !== sequence;
+    if (!channel.isReady || isInside || compareSequences(sequence, channel.received) <= 0) {
+      return this.givesUpFor(channel, `commit ${sequence} after ${channel.received}`);
     }
-    if (channel.parts.length > 0 && channel.partsOf !== document.sequence) {
-      return this.misfit(channel, `commit ${document.sequence} inside commit ${channel.partsOf}`);
-    }
-    channel.partsOf = document.sequence;
+    channel.partsOf = sequence;
     for (const event of document.events) channel.parts.push(event);
-    if (!document.last || document.position === undefined) return;
+    if (!last || position === undefined) return;
     const events = channel.parts;
     channel.parts = [];
-    this.receive(channel, { sequence: document.sequence, position: document.position, events });
+    this.receive(channel, { sequence, position, events });
   }
 
   progress(document: Progress): void {
     const channel = this.byId.get(document.channel);
-    if (channel === undefined || !channel.isReady) return;
+    if (!channel || !channel.isReady) return;
     if (compareSequences(document.sequence, channel.received) < 0) {
-      return this.misfit(channel, `progress ${document.sequence} after ${channel.received}`);
+      return this.givesUpFor(channel, `progress ${document.sequence} after ${channel.received}`);
     }
-    this.receive(channel, { sequence: document.sequence, position: document.position, events: [] });
+    this.receive(channel, { ...document, events: [] });
   }
 
   at(document: At): void {
     const space = this.spaces.get(document.space);
-    if (space === undefined) return;
+    if (!space) return;
     this.heard(document.space, document.sequence);
-    space.at = document.sequence;
+    space.lastAt = document.sequence;
     this.releaseWhatIsFree(space);
   }
 
-  /** What came in this message may have brought every channel of a space to where another one already was. */
+  /** Shows what came in this message and waits for nothing. */
   endOfMessage(): void {
-    for (const space of this.spaces.values()) {
-      if (space.isBehind) this.releaseWhatIsFree(space);
-      space.isBehind = false;
-    }
+    for (const space of this.spaces.values()) this.releaseWhatIsFree(space);
   }
 
-  private space(name: string): Space {
+  private spaceOf(name: string): Space {
     let space = this.spaces.get(name);
-    if (space === undefined) this.spaces.set(name, (space = new Space()));
+    if (!space) this.spaces.set(name, (space = new Space()));
     return space;
   }
 
   private heard(name: string, sequence: Sequence): void {
-    const space = this.space(name);
-    if (compareSequences(sequence, space.head) > 0) space.head = sequence;
+    const space = this.spaceOf(name);
+    if (compareSequences(sequence, space.headOf) > 0) space.headOf = sequence;
   }
 
   private receive(channel: Channel, step: Step): void {
     channel.received = step.sequence;
     channel.queue.push(step);
     this.heard(channel.space, step.sequence);
-    const space = this.space(channel.space);
-    if (space.readyCount() < 2) this.releaseWhatIsFree(space);
-    else space.isBehind = true;
   }
 
   private releaseWhatIsFree(space: Space): void {
-    if (space.returning.size > 0) return;
-    if (space.readyCount() < 2) this.release(space);
-    else this.release(space, space.completeUpTo());
+    if (space.returning.size === 0) this.releaseUpTo(space, space.completeUpTo());
   }
 
-  private remove(id: string, channel: Channel): void {
+  private closeChannel(id: string, channel: Channel): void {
     this.byId.delete(id);
     channel.rest();
-    const space = this.space(channel.space);
+    const space = this.spaceOf(channel.space);
     space.channels.delete(channel);
     if (space.channels.size === 0 && space.returning.size === 0) this.spaces.delete(channel.space);
     else this.releaseWhatIsFree(space);
   }
 
-  private misfit(channel: Channel, message: string): void {
+  private givesUpFor(channel: Channel, message: string): void {
     this.giveUp(channel, new MisfitError(message));
   }
 
   private giveUp(channel: Channel, error: MisfitError): void {
     const members = [...channel.members] as M[];
-    for (const [id, other] of this.byId) if (other === channel) this.remove(id, channel);
-    this.events.misfit(members, error);
+    for (const [id, other] of this.byId) if (other === channel) this.closeChannel(id, channel);
+    this.told.gaveUp(members, error);
   }
 
   /** Shows what waits, commit by commit across the space's channels, up to `limit` or all of it. */
-  private release(space: Space, limit?: Sequence): void {
+  private releaseUpTo(space: Space, limit: Sequence | undefined): void {
     for (;;) {
       let next: Sequence | undefined;
       for (const channel of space.channels) {
         const first = channel.queue[0];
-        if (first === undefined || (limit !== undefined && compareSequences(first.sequence, limit) > 0)) continue;
+        if (!first || (limit !== undefined && compareSequences(first.sequence, limit) > 0)) continue;
         if (next === undefined || compareSequences(first.sequence, next) < 0) next = first.sequence;
       }
       if (next === undefined) return;
@@ -294,7 +270,7 @@ export class Channels<M extends Member> {
           misfits.push([channel, error]);
         }
       }
-      if (shown.length > 0) this.events.shown(shown);
+      if (shown.length > 0) this.told.shown(shown);
       for (const [channel, error] of misfits) this.giveUp(channel, error);
     }
   }
@@ -302,7 +278,7 @@ export class Channels<M extends Member> {
   /** Applies the first step of the queue to the channel's set. */
   private take(channel: Channel, shown: Shown<M>[]): void {
     const step = channel.queue[0];
-    if (step === undefined) return;
+    if (!step) return;
     const before = channel.set;
     const change = step.events.length > 0 ? before.apply(step.sequence, step.events) : undefined;
     channel.queue.shift();
@@ -311,10 +287,10 @@ export class Channels<M extends Member> {
     channel.position = step.position;
     for (const member of channel.members as Set<M>) {
       if (member.shown !== channel) {
-        const first = this.show(channel, member);
-        if (first !== undefined) shown.push(first);
+        const first = this.turnTo(channel, member);
+        if (first) shown.push(first);
       } else if (step.replacement !== undefined) {
-        shown.push({ member, change: channel.set.difference(before, step.sequence) });
+        shown.push({ member, change: channel.set.differenceTo(before, step.sequence) });
       } else {
         shown.push(change === undefined ? { member } : { member, change });
       }
@@ -322,10 +298,10 @@ export class Channels<M extends Member> {
   }
 
   /** Turns a member from what it looked at to this channel. */
-  private show(channel: Channel, member: M): Shown<M> | undefined {
+  private turnTo(channel: Channel, member: M): Shown<M> | undefined {
     const old = member.shown;
     if (old === channel) return undefined;
     member.shown = channel;
-    return { member, change: channel.set.difference(old?.set ?? new RecordSet(), channel.sequence) };
+    return { member, change: channel.set.differenceTo(old?.set, channel.sequence) };
   }
 }

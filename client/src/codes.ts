@@ -4,35 +4,38 @@
 /** What to do after a close. `after_refresh`: ask the token provider first (this client does so before every connect). */
 export type Retry = 'at_once' | 'later' | 'after_refresh' | 'never';
 
-export interface CloseCode {
-  readonly code: number;
-  readonly name: string;
-  readonly retry: Retry;
-}
-
-export const closeCodes: readonly CloseCode[] = [
-  { code: 1001, name: 'going_away', retry: 'at_once' },
-  { code: 1002, name: 'protocol_error', retry: 'never' },
-  { code: 1003, name: 'unsupported_data', retry: 'never' },
-  { code: 1007, name: 'invalid_payload', retry: 'never' },
-  { code: 1008, name: 'policy_violation', retry: 'later' },
-  { code: 1009, name: 'message_too_big', retry: 'never' },
-  { code: 1011, name: 'internal_error', retry: 'later' },
-  { code: 1012, name: 'service_restart', retry: 'later' },
-  { code: 1013, name: 'try_again_later', retry: 'later' },
-  { code: 4000, name: 'bad_message', retry: 'never' },
-  { code: 4001, name: 'auth_required', retry: 'after_refresh' },
-  { code: 4003, name: 'forbidden', retry: 'never' },
-  { code: 4004, name: 'auth_expired', retry: 'after_refresh' },
-  { code: 4005, name: 'revoked', retry: 'never' },
-  { code: 4008, name: 'slow_reader', retry: 'later' },
-  { code: 4010, name: 'version_unsupported', retry: 'never' },
-  { code: 4029, name: 'rate_limited', retry: 'later' },
-];
-
-const byCode = new Map(closeCodes.map((entry) => [entry.code, entry]));
-
 /** A code outside the table (1006: the link broke without a close frame) is retried later: a network is not a decision. */
-export function closeCode(code: number): CloseCode {
-  return byCode.get(code) ?? { code, name: code === 1006 ? 'connection_lost' : 'closed', retry: 'later' };
+export function retryAfter(code: number): Retry {
+  if ([1002, 1003, 1007, 1009, 4000, 4003, 4005, 4010].includes(code)) return 'never';
+  return code === 1001 ? 'at_once' : code === 4001 || code === 4004 ? 'after_refresh' : 'later';
 }
+
+/** What people call a close code. */
+export function closeName(code: number): string {
+  return names[code] ?? 'closed';
+}
+
+/** This client's own: the server was not heard for two heartbeats. */
+export const silent = 3000;
+
+const names: { readonly [code: number]: string } = {
+  1001: 'going_away',
+  1002: 'protocol_error',
+  1003: 'unsupported_data',
+  1006: 'connection_lost',
+  1007: 'invalid_payload',
+  1008: 'policy_violation',
+  1009: 'message_too_big',
+  1011: 'internal_error',
+  1012: 'service_restart',
+  1013: 'try_again_later',
+  3000: 'silence',
+  4000: 'bad_message',
+  4001: 'auth_required',
+  4003: 'forbidden',
+  4004: 'auth_expired',
+  4005: 'revoked',
+  4008: 'slow_reader',
+  4010: 'version_unsupported',
+  4029: 'rate_limited',
+};

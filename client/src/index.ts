@@ -1,23 +1,21 @@
 // @viewgate/client: live views from a viewgate. See docs/client.md.
 
-import { Client, type ClientOptions } from './socket.js';
+import { Client, type ClientOptions } from './client.js';
 
 /** Connects, and stays connected until `close`. */
 export function connect(options: ClientOptions): Client {
   return new Client(options);
 }
 
-export type { ClientError } from './actions.js';
-export { closeCode, closeCodes, type CloseCode, type Retry } from './codes.js';
-export { parseLossless, stringify } from './json.js';
+export type { ClientError } from './host.js';
+export { Client } from './client.js';
+export type { ClientOptions, SocketConstructor, SocketLike, SubscribeOptions, Timers } from './client.js';
+export { closeName } from './codes.js';
+export type { Extension } from './extension.js';
+export { bigint, columns, date, digits, parseLossless, stringify, type Column } from './numbers.js';
+export { ordered, Ordered, type OrderOptions } from './order.js';
 export { compareSequences, type Sequence } from './protocol.js';
-export { Client } from './socket.js';
-export type {
-  ClientOptions,
-  ConnectionStatus,
-  SocketConstructor,
-  SocketLike,
-  SubscribeOptions,
-  Timers,
-} from './socket.js';
-export { Item, View, type Change, type Key, type Updated, type ViewStatus } from './view.js';
+export { Item, type Change, type Updated } from './record_set.js';
+export type { ConnectionStatus } from './state.js';
+export type { Store } from './store.js';
+export { View, type Collection, type Key, type ViewStatus } from './view.js';

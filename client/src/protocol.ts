@@ -1,7 +1,7 @@
 // Every message of viewgate.v1, as gateway/protocol.hpp has it, and the reading and writing of their JSON text. Reading is
 // strict about what this client relies on and blind to what it does not know (a server may add members and documents).
 
-import { compact, eachElement, eachMember, skipBlanks, stringify } from './json.js';
+import { compact, eachElement, eachMember, fail, skipBlanks } from './json.js';
 
 export const protocolVersion = 1;
 export const subprotocol = 'viewgate.v1';
@@ -50,7 +50,7 @@ export interface SnapshotRecord {
 /** One event of a commit; `record` and `changed` are JSON text. */
 export type RecordEvent =
   | { readonly kind: 'entered'; readonly key: string; readonly record: string }
-  | { readonly kind: 'updated'; readonly key: string; readonly changed: string; readonly groups?: readonly string[] }
+  | { readonly kind: 'updated'; readonly key: string; readonly changed: string }
   | { readonly kind: 'removed_from_scope' | 'deleted'; readonly key: string };
 
 // Client messages.
@@ -78,49 +78,18 @@ export interface Refresh {
   readonly type: 'refresh';
   readonly token: string;
 }
-interface MutationTarget {
-  readonly collection: string;
-  /** The primary key's columns, in the order of the key. */
-  readonly key: readonly unknown[];
-  /** By conflict group: the sequence that the client has seen. */
-  readonly bases?: { readonly [group: string]: Sequence };
-}
-export type Mutation =
-  | ({ readonly kind: 'create' | 'put'; readonly record: object } & MutationTarget)
-  | ({ readonly kind: 'update'; readonly changed: object } & MutationTarget)
-  | ({ readonly kind: 'delete' } & MutationTarget);
-/** One commit: all its mutations, or none. */
-export interface Mutate {
-  readonly type: 'mutate';
-  readonly space: string;
-  /** 1, 2, 3 … for each client and space: a decimal string. */
-  readonly number: string;
-  readonly mutations: readonly Mutation[];
-  readonly request_id?: string;
-  readonly provenance?: object;
-}
-/** Asks for the receipts of this client whose number is above `after`. */
-export interface AskReceipts {
-  readonly type: 'receipts';
-  readonly space: string;
-  readonly after: string;
-}
 export interface Pong {
   readonly type: 'pong';
 }
-export type ClientMessage = Hello | Subscribe | Unsubscribe | Refresh | Mutate | AskReceipts | Pong;
+export type ClientMessage = Hello | Subscribe | Unsubscribe | Refresh | Pong;
 
 // Server documents.
 
 export interface Welcome {
   readonly type: 'welcome';
   readonly principal: string;
-  /** Seconds until the token's exp. */
-  readonly expires_in: number;
   /** Seconds; twice as long without a document means a dead link. */
   readonly heartbeat: number;
-  readonly message_bytes: number;
-  readonly subscriptions: number;
 }
 export interface Notice {
   readonly type: 'notice';
@@ -167,21 +136,6 @@ export interface At {
   readonly space: string;
   readonly sequence: Sequence;
 }
-/** Of one mutation of this client. `text` is the receipt as it came: the same bytes at each replay. */
-export interface Receipt {
-  readonly client: string;
-  readonly number: string;
-  readonly sequence: Sequence;
-  readonly outcome: 'applied' | 'no_op' | 'rejected' | string;
-  readonly reason?: string;
-  readonly text: string;
-}
-export interface Receipts {
-  readonly type: 'receipts';
-  readonly space: string;
-  readonly sequence: Sequence;
-  readonly receipts: readonly Receipt[];
-}
 export interface ResetRequired {
   readonly type: 'reset_required';
   readonly id: string;
@@ -199,10 +153,8 @@ export interface ErrorDocument {
   readonly message: string;
   /** Milliseconds. */
   readonly retry_after?: number;
-  /** Of a mutation that was not processed. */
-  readonly space?: string;
+  /** Of a mutation that was not processed: protocol_write.ts knows more of it. */
   readonly number?: string;
-  readonly expected?: string;
 }
 export interface Ping {
   readonly type: 'ping';
@@ -221,7 +173,6 @@ export type ServerDocument =
   | Commit
   | Progress
   | At
-  | Receipts
   | ResetRequired
   | Unsubscribed
   | ErrorDocument
@@ -231,192 +182,137 @@ export type ServerDocument =
 /** The server said something that viewgate.v1 does not allow. */
 export class ProtocolError extends Error {}
 
-export function encode(message: ClientMessage): string {
-  return stringify(message);
+/** A bigint travels as a string: that is how the protocol takes numbers that JavaScript cannot hold. */
+export function encode(message: unknown): string {
+  return JSON.stringify(message, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 }
 
-/** The documents of one text message, in order. Types that this client does not know are left out. */
-export function* decode(message: string): Generator<ServerDocument> {
-  for (let start = 0; start < message.length; ) {
-    let end = message.indexOf('\n', start);
-    if (end < 0) end = message.length;
-    if (end > start) {
-      const document = decodeDocument(message.slice(start, end));
-      if (document !== undefined) yield document;
-    }
-    start = end + 1;
-  }
-}
-
+/** One document; undefined: of a type that this client does not know. */
 export function decodeDocument(text: string): ServerDocument | undefined {
+  const document = readDocument(text, shapes) as ServerDocument | undefined;
+  // What is about a mutation is the writer's.
+  if (document?.type === 'error' && document.number !== undefined) return undefined;
+  if (document?.type === 'commit' && document.last && document.position === undefined) {
+    throw new ProtocolError('"position" is missing');
+  }
+  return document;
+}
+
+/** Takes the slice of a member's text, or undefined where the document does not have it; throws what is wrong with it. */
+export type Reader<T> = (slice: string | undefined) => T;
+
+/** A reader for every member of a document. What it gives as undefined is left out. */
+export type Shape<D> = { readonly [M in Exclude<keyof D, 'type'>]-?: Reader<D[M] | undefined> };
+
+/** Reads a document by the shape of its type. Members that the shape does not name are passed over. */
+export function readDocument(text: string, known: { readonly [type: string]: object }): object | undefined {
   try {
-    const fields = new Fields(text);
-    return readers[fields.string('type')]?.(fields);
+    const slices = membersOf(text);
+    const type = string(slices['type']);
+    const shape = known[type];
+    return shape === undefined ? undefined : { type, ...readMembers(slices, shape as Shape<object>) };
   } catch (error) {
     if (error instanceof SyntaxError) throw new ProtocolError(error.message);
     throw error;
   }
 }
 
-/** The members of one document as slices of its text. */
-class Fields {
-  private readonly slices = new Map<string, string>();
+type Slices = { readonly [name: string]: string | undefined };
 
-  constructor(text: string) {
-    const end = eachMember(text, 0, (name, from, to) => this.slices.set(name, text.slice(from, to)));
-    if (skipBlanks(text, end) !== text.length) throw new SyntaxError('JSON: something follows the document');
-  }
-
-  raw(name: string): string {
-    const slice = this.slices.get(name);
-    if (slice === undefined) throw new ProtocolError(`a document without "${name}"`);
-    return slice;
-  }
-
-  string(name: string): string {
-    const value: unknown = JSON.parse(this.raw(name));
-    if (typeof value !== 'string') throw new ProtocolError(`"${name}" is not a string`);
-    return value;
-  }
-
-  sequence(name: string): Sequence {
-    const value = this.string(name);
-    if (!/^(0|[1-9]\d*)$/.test(value)) throw new ProtocolError(`"${name}" is not a sequence`);
-    return value;
-  }
-
-  number(name: string): number {
-    const value: unknown = JSON.parse(this.raw(name));
-    if (typeof value !== 'number') throw new ProtocolError(`"${name}" is not a number`);
-    return value;
-  }
-
-  boolean(name: string, absent: boolean): boolean {
-    if (!this.slices.has(name)) return absent;
-    const value: unknown = JSON.parse(this.raw(name));
-    if (typeof value !== 'boolean') throw new ProtocolError(`"${name}" is not true or false`);
-    return value;
-  }
-
-  /** `{name: value}` where the member is there, else `{}`: to be spread. */
-  optionalString<N extends string>(name: N): { [K in N]?: string } {
-    return (this.slices.has(name) ? { [name]: this.string(name) } : {}) as { [K in N]?: string };
-  }
-
-  optionalNumber<N extends string>(name: N): { [K in N]?: number } {
-    return (this.slices.has(name) ? { [name]: this.number(name) } : {}) as { [K in N]?: number };
-  }
-
-  optionalStrings<N extends string>(name: N): { [K in N]?: string[] } {
-    const strings = (): string[] => this.items(name).map((item) => JSON.parse(item) as string);
-    return (this.slices.has(name) ? { [name]: strings() } : {}) as { [K in N]?: string[] };
-  }
-
-  items(name: string): string[] {
-    const text = this.raw(name);
-    const out: string[] = [];
-    eachElement(text, 0, (from, to) => out.push(text.slice(from, to)));
-    return out;
-  }
+export function membersOf(text: string): Slices {
+  const slices = Object.create(null) as { [name: string]: string };
+  const end = eachMember(text, 0, (name, from, to) => (slices[name] = text.slice(from, to)));
+  if (skipBlanks(text, end) !== text.length) fail(end, 'the end');
+  return slices;
 }
 
-function readRecord(text: string): SnapshotRecord {
-  const fields = new Fields(text);
-  return { key: compact(fields.raw('key')), record: fields.raw('record') };
+export function readMembers<D>(slices: Slices, shape: Shape<D>): D {
+  const out: { [name: string]: unknown } = {};
+  for (const [name, read] of Object.entries(shape) as [string, Reader<unknown>][]) {
+    try {
+      const value = read(slices[name]);
+      if (value !== undefined) out[name] = value;
+    } catch (error) {
+      throw new ProtocolError(`"${name}": ${(error as Error).message}`);
+    }
+  }
+  return out as unknown as D;
 }
 
-function readReceipt(text: string): Receipt {
-  const fields = new Fields(text);
-  return {
-    client: fields.string('client'),
-    number: fields.sequence('number'),
-    sequence: fields.sequence('sequence'),
-    outcome: fields.string('outcome'),
-    ...fields.optionalString('reason'),
-    text,
+function raw(slice: string | undefined): string {
+  if (slice === undefined) throw new ProtocolError('is missing');
+  return slice;
+}
+
+function typed<T>(type: string): Reader<T> {
+  return (slice) => {
+    const value: unknown = JSON.parse(raw(slice));
+    if (typeof value !== type) throw new ProtocolError(`is no ${type}`);
+    return value as T;
   };
 }
 
-function readEvent(text: string): RecordEvent {
-  const fields = new Fields(text);
-  const kind = fields.string('kind');
-  const key = compact(fields.raw('key'));
-  switch (kind) {
-    case 'entered':
-      return { kind, key, record: fields.raw('record') };
-    case 'updated':
-      return { kind, key, changed: fields.raw('changed'), ...fields.optionalStrings('groups') };
-    case 'removed_from_scope':
-    case 'deleted':
-      return { kind, key };
-    default:
-      // To pass over an event would leave a set that is not the view.
-      throw new ProtocolError(`an event of unknown kind ${JSON.stringify(kind)}`);
-  }
+export const string = typed<string>('string');
+export const number = typed<number>('number');
+const boolean = typed<boolean>('boolean');
+
+export const sequence: Reader<Sequence> = (slice) => {
+  const value = string(slice);
+  if (!/^(0|[1-9]\d*)$/.test(value)) throw new ProtocolError('is no sequence');
+  return value;
+};
+
+/** A key's text is the same however it was spaced. */
+export const key: Reader<string> = (slice) => compact(raw(slice));
+
+export function optional<T>(read: Reader<T>, absent?: T): Reader<T | undefined> {
+  return (slice) => (slice === undefined ? absent : read(slice));
 }
 
-const readers: { readonly [type: string]: ((fields: Fields) => ServerDocument) | undefined } = {
-  welcome: (f) => ({
-    type: 'welcome',
-    principal: f.string('principal'),
-    expires_in: f.number('expires_in'),
-    heartbeat: f.number('heartbeat'),
-    message_bytes: f.number('message_bytes'),
-    subscriptions: f.number('subscriptions'),
-  }),
-  notice: (f) => ({ type: 'notice', kind: f.string('kind'), ...f.optionalNumber('in') }),
-  subscribed: (f) => ({
-    type: 'subscribed',
-    id: f.string('id'),
-    channel: f.string('channel'),
-    context: f.string('context'),
-    resumed: f.boolean('resumed', false),
-    ...f.optionalString('same_as'),
-  }),
-  snapshot: (f) => ({ type: 'snapshot', channel: f.string('channel'), records: f.items('records').map(readRecord) }),
-  ready: (f) => ({
-    type: 'ready',
-    channel: f.string('channel'),
-    sequence: f.sequence('sequence'),
-    position: f.string('position'),
-    head: f.sequence('head'),
-  }),
-  commit: (f) => {
-    const last = f.boolean('last', true);
-    return {
-      type: 'commit',
-      channel: f.string('channel'),
-      sequence: f.sequence('sequence'),
-      ...(last ? { position: f.string('position') } : {}),
-      events: f.items('events').map(readEvent),
-      last,
-    };
+/** Each element's text through `read`. */
+export function list<T>(read: (text: string) => T): Reader<T[]> {
+  return (slice) => {
+    const text = raw(slice);
+    const out: T[] = [];
+    eachElement(text, 0, (from, to) => out.push(read(text.slice(from, to))));
+    return out;
+  };
+}
+
+function readRecord(text: string): SnapshotRecord {
+  const slices = membersOf(text);
+  return { key: key(slices['key']), record: raw(slices['record']) };
+}
+
+function readEvent(text: string): RecordEvent {
+  const slices = membersOf(text);
+  const kind = string(slices['kind']);
+  const of = key(slices['key']);
+  if (kind === 'entered') return { kind, key: of, record: raw(slices['record']) };
+  if (kind === 'updated') return { kind, key: of, changed: raw(slices['changed']) };
+  if (kind === 'removed_from_scope' || kind === 'deleted') return { kind, key: of };
+  // To pass over an event would leave a set that is not the view.
+  throw new ProtocolError(`an event of unknown kind ${JSON.stringify(kind)}`);
+}
+
+const shapes: { readonly [T in ServerDocument['type']]: Shape<Extract<ServerDocument, { type: T }>> } = {
+  welcome: { principal: string, heartbeat: number },
+  notice: { kind: string, in: optional(number) },
+  subscribed: {
+    id: string,
+    channel: string,
+    context: string,
+    resumed: optional(boolean, false),
+    same_as: optional(string),
   },
-  progress: (f) => ({
-    type: 'progress',
-    channel: f.string('channel'),
-    sequence: f.sequence('sequence'),
-    position: f.string('position'),
-  }),
-  at: (f) => ({ type: 'at', space: f.string('space'), sequence: f.sequence('sequence') }),
-  receipts: (f) => ({
-    type: 'receipts',
-    space: f.string('space'),
-    sequence: f.sequence('sequence'),
-    receipts: f.items('receipts').map(readReceipt),
-  }),
-  reset_required: (f) => ({ type: 'reset_required', id: f.string('id'), reason: f.string('reason') }),
-  unsubscribed: (f) => ({ type: 'unsubscribed', id: f.string('id'), reason: f.string('reason') }),
-  error: (f) => ({
-    type: 'error',
-    ...f.optionalString('id'),
-    code: f.string('code'),
-    message: f.string('message'),
-    ...f.optionalNumber('retry_after'),
-    ...f.optionalString('space'),
-    ...f.optionalString('number'),
-    ...f.optionalString('expected'),
-  }),
-  ping: () => ({ type: 'ping' }),
-  drain: (f) => ({ type: 'drain', reconnect_after: f.number('reconnect_after') }),
+  snapshot: { channel: string, records: list(readRecord) },
+  ready: { channel: string, sequence, position: string, head: sequence },
+  commit: { channel: string, sequence, position: optional(string), events: list(readEvent), last: optional(boolean, true) },
+  progress: { channel: string, sequence, position: string },
+  at: { space: string, sequence },
+  reset_required: { id: string, reason: string },
+  unsubscribed: { id: string, reason: string },
+  error: { id: optional(string), code: string, message: string, retry_after: optional(number), number: optional(string) },
+  ping: {},
+  drain: { reconnect_after: number },
 };

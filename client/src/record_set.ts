@@ -3,98 +3,107 @@
 import { columnNames, withColumns } from './json.js';
 import type { RecordEvent, Sequence } from './protocol.js';
 
+export type Parse = (text: string) => unknown;
+
 /** One version of one record: it never changes, a later version is another object. */
-export class Entry {
-  private parsed: unknown;
-  private isParsed = false;
+export class Item<T = unknown> {
+  private parsed: T | undefined;
 
-  constructor(readonly key: string, readonly text: string) {}
+  constructor(
+    /** The key's JSON text: `[42]`. */
+    readonly key: string,
+    /** The record's JSON text, byte for byte as PostgreSQL produced the values. */
+    readonly text: string,
+    private readonly parse: Parse,
+  ) {}
 
-  /** The record, parsed when it is first asked for. */
-  value(parse: (text: string) => unknown): unknown {
-    if (!this.isParsed) {
-      this.parsed = parse(this.text);
-      this.isParsed = true;
-    }
-    return this.parsed;
+  /** The record, parsed when it is first asked for, and the same object from then on. */
+  get record(): T {
+    return (this.parsed ??= this.parse(this.text) as T);
   }
+}
+
+export interface Updated<T> {
+  readonly key: string;
+  readonly before: Item<T>;
+  readonly after: Item<T>;
+  readonly columns: readonly string[];
 }
 
 /** What one commit, or one replacement, did to a set. */
-export interface SetChange {
+export interface Change<T = unknown> {
   /** `replaced`: the set was read anew (bootstrap or reset); the lists tell the difference to what stood before. */
   readonly kind: 'commit' | 'replaced';
   readonly sequence: Sequence;
-  readonly entered: readonly Entry[];
-  readonly updated: readonly { readonly before: Entry; readonly after: Entry; readonly columns: readonly string[] }[];
-  readonly left: readonly Entry[];
-  readonly deleted: readonly Entry[];
+  readonly entered: readonly Item<T>[];
+  readonly updated: readonly Updated<T>[];
+  /** Still exist, or existed, outside the view. */
+  readonly left: readonly Item<T>[];
+  readonly deleted: readonly Item<T>[];
 }
 
-/**
- * A commit does not fit the set: an event came twice or was skipped. The set is untouched. What to do: read it anew.
- */
+/** A commit does not fit the set: an event came twice or was skipped. The set is untouched. What to do: read it anew. */
 export class MisfitError extends Error {}
 
 export class RecordSet {
-  readonly entries = new Map<string, Entry>();
+  readonly items = new Map<string, Item>();
+
+  constructor(private readonly parse: Parse) {}
+
+  /** Puts a record; false where its key is taken. */
+  add(key: string, text: string): boolean {
+    if (this.items.has(key)) return false;
+    this.items.set(key, new Item(key, text, this.parse));
+    return true;
+  }
 
   /** Applies a whole commit or, where one event does not fit, nothing. */
-  apply(sequence: Sequence, events: readonly RecordEvent[]): SetChange {
-    const entered: Entry[] = [];
-    const updated: { before: Entry; after: Entry; columns: string[] }[] = [];
-    const left: Entry[] = [];
-    const deleted: Entry[] = [];
+  apply(sequence: Sequence, events: readonly RecordEvent[]): Change {
+    const change = { entered: [] as Item[], updated: [] as Updated<unknown>[], left: [] as Item[], deleted: [] as Item[] };
     const seen = new Set<string>();
     for (const event of events) {
-      const before = this.entries.get(event.key);
-      if (seen.has(event.key)) throw new MisfitError(`commit ${sequence} has two events for ${event.key}`);
-      seen.add(event.key);
-      if (event.kind === 'entered') {
-        if (before !== undefined) throw new MisfitError(`commit ${sequence}: ${event.key} entered and was there`);
-        entered.push(new Entry(event.key, event.record));
-        continue;
+      const { key, kind } = event;
+      const before = this.items.get(key);
+      if (seen.has(key) || (before === undefined) !== (kind === 'entered')) {
+        throw new MisfitError(`commit ${sequence} does not fit: ${kind} ${key}`);
       }
-      if (before === undefined) throw new MisfitError(`commit ${sequence}: ${event.key} ${event.kind} and was not there`);
-      if (event.kind === 'updated') {
-        const after = new Entry(event.key, merge(sequence, before, event.changed));
-        updated.push({ before, after, columns: columnNames(event.changed) });
-      } else {
-        (event.kind === 'deleted' ? deleted : left).push(before);
-      }
+      seen.add(key);
+      if (event.kind === 'entered') change.entered.push(new Item(key, event.record, this.parse));
+      else if (!before) continue;
+      else if (event.kind === 'updated') change.updated.push(this.update(before, event.changed));
+      else change[event.kind === 'deleted' ? 'deleted' : 'left'].push(before);
     }
-    for (const entry of left) this.entries.delete(entry.key);
-    for (const entry of deleted) this.entries.delete(entry.key);
-    for (const entry of entered) this.entries.set(entry.key, entry);
-    for (const { after } of updated) this.entries.set(after.key, after);
-    return { kind: 'commit', sequence, entered, updated, left, deleted };
+    for (const { key } of [...change.left, ...change.deleted]) this.items.delete(key);
+    for (const item of change.entered) this.items.set(item.key, item);
+    for (const { key, after } of change.updated) this.items.set(key, after);
+    return { kind: 'commit', sequence, ...change };
   }
 
   /**
-   * What changes for somebody who looked at `old` and now looks at this set. Entries whose text is the same are taken over
+   * What changes for somebody who looked at `old` and now looks at this set. Items whose text is the same are taken over
    * from `old`, so that a record that did not change stays the same object.
    */
-  difference(old: RecordSet, sequence: Sequence): SetChange {
-    const entered: Entry[] = [];
-    const updated: { before: Entry; after: Entry; columns: string[] }[] = [];
-    const left: Entry[] = [];
-    for (const [key, after] of this.entries) {
-      const before = old.entries.get(key);
-      if (before === undefined) entered.push(after);
-      else if (before.text === after.text) this.entries.set(key, before);
-      else updated.push({ before, after, columns: columnNames(after.text) });
+  differenceTo(old: RecordSet | undefined, sequence: Sequence): Change {
+    const entered: Item[] = [];
+    const updated: Updated<unknown>[] = [];
+    const left: Item[] = [];
+    for (const [key, after] of this.items) {
+      const before = old?.items.get(key);
+      if (!before) entered.push(after);
+      else if (before.text === after.text) this.items.set(key, before);
+      else updated.push({ key, before, after, columns: columnNames(after.text) });
     }
-    for (const [key, before] of old.entries) {
-      if (!this.entries.has(key)) left.push(before);
-    }
+    for (const [key, before] of old?.items ?? []) if (!this.items.has(key)) left.push(before);
     return { kind: 'replaced', sequence, entered, updated, left, deleted: [] };
   }
-}
 
-function merge(sequence: Sequence, before: Entry, changed: string): string {
-  try {
-    return withColumns(before.text, changed);
-  } catch (error) {
-    throw new MisfitError(`commit ${sequence}: ${before.key}: ${(error as Error).message}`);
+  private update(before: Item, changed: string): Updated<unknown> {
+    const { key } = before;
+    try {
+      const after = new Item(key, withColumns(before.text, changed), this.parse);
+      return { key, before, after, columns: columnNames(changed) };
+    } catch (error) {
+      throw new MisfitError(`${key}: ${(error as Error).message}`);
+    }
   }
 }

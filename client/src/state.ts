@@ -1,11 +1,11 @@
 // The connection as a pure state machine: events in, actions out; no sockets, no timers, no clock of its own. What the
 // subscriptions do is in subscriptions.ts, what is shown when in channels.ts. SPEC.md beside the sources has the tables.
 
-import { backoff, exactly, soon, type Action, type Delay, type TimerName } from './actions.js';
+import { backoff, exactly, soon, type Delay, type Host } from './host.js';
 import { Channels } from './channels.js';
-import { closeCode, type CloseCode } from './codes.js';
-import { decode, protocolVersion, ProtocolError, type ServerDocument, type Welcome } from './protocol.js';
-import { Subscriptions, type Subscription } from './subscriptions.js';
+import { retryAfter, silent } from './codes.js';
+import { decodeDocument, protocolVersion, ProtocolError, type ServerDocument, type Welcome } from './protocol.js';
+import { Subscriptions, type StoredView, type Subscription } from './subscriptions.js';
 
 export type Phase =
   | 'idle' // not started
@@ -16,6 +16,8 @@ export type Phase =
   | 'waiting' // for the next try
   | 'denied' // a close code that says never
   | 'closed'; // by the application
+
+export type ConnectionStatus = 'connecting' | 'online' | 'offline' | 'denied' | 'closed';
 
 /** Events of the connection. The remaining ones (MachineEvent) are of subscriptions and mean the same in every phase. */
 export type ConnectionEvent =
@@ -35,13 +37,8 @@ export type ConnectionEvent =
 
 export type MachineEvent =
   | ConnectionEvent
-  | {
-      readonly type: 'subscribe';
-      readonly number: number;
-      readonly view: string;
-      readonly space: string;
-      readonly params: object;
-    }
+  | { readonly type: 'subscribe'; readonly subscription: Subscription; readonly isStored: boolean }
+  | { readonly type: 'restored'; readonly number: number; readonly stored: StoredView | undefined }
   | { readonly type: 'unsubscribe'; readonly number: number }
   | { readonly type: 'due'; readonly number: number };
 
@@ -56,15 +53,19 @@ const settledAfter = 10_000;
 
 export class Machine {
   phase: Phase = 'idle';
-  readonly subscriptions: Subscriptions;
-  readonly channels: Channels<Subscription>;
+  readonly allSubscriptions: Subscriptions;
+  readonly allChannels: Channels<Subscription>;
   welcome: Welcome | undefined;
   /** What the last close said; undefined while online. */
-  lastClose: CloseCode | undefined;
-  degraded = false;
-  draining = false;
+  closedBy: number | undefined;
+  isDegraded = false;
   /** Breaks in a row. */
   attempts = 0;
+
+  /** Whose sets are shown: of the token that was accepted last or, before the first, of the storage. */
+  principal: string | undefined;
+  /** What else `hello` says. */
+  moreHello: object = {};
 
   private now = 0;
   private heard = 0;
@@ -75,59 +76,67 @@ export class Machine {
   private returnAfter: number | undefined;
   private mayHasten = true;
 
-  constructor(private readonly emit: (action: Action) => void) {
-    this.channels = new Channels<Subscription>({
+  constructor(private readonly runner: Host) {
+    this.allChannels = new Channels<Subscription>({
       shown: (shown) => {
-        this.subscriptions.wereShown(shown);
-        this.emit({ type: 'shown', shown });
+        this.allSubscriptions.wereShown(shown);
+        this.runner.wasShown(shown);
       },
-      misfit: (members, error) => {
-        for (const member of members) this.subscriptions.misfit(member, error, this.now);
+      gaveUp: (members, error) => {
+        for (const member of members) this.allSubscriptions.doesNotFit(member, error, this.now);
       },
     });
-    this.subscriptions = new Subscriptions(this.channels, emit);
+    this.allSubscriptions = new Subscriptions(this.allChannels, runner);
   }
 
   /** `now`: milliseconds of any clock; only differences count, and a clock that is set back does no harm. */
-  step(event: MachineEvent, now: number): void {
+  takeEvent(event: MachineEvent, now: number): void {
     this.now = now;
     if (this.heard > now) this.heard = now;
     switch (event.type) {
       case 'subscribe':
-        return this.subscriptions.add(event.number, event.view, event.space, event.params);
+        return this.allSubscriptions.add(event.subscription, event.isStored);
+      case 'restored':
+        return this.allSubscriptions.restored(event.number, event.stored);
       case 'unsubscribe':
-        return this.subscriptions.remove(event.number);
+        return this.allSubscriptions.remove(event.number);
       case 'due':
-        return this.subscriptions.due(event.number);
+        return this.allSubscriptions.due(event.number);
       default:
         (connectionTable[this.phase][event.type] as (machine: Machine, event: ConnectionEvent) => void)(this, event);
     }
   }
 
+  get status(): ConnectionStatus {
+    const { phase } = this;
+    if (phase === 'online' || phase === 'denied' || phase === 'closed') return phase;
+    return phase === 'waiting' || this.closedBy !== undefined ? 'offline' : 'connecting';
+  }
+
   authorize(): void {
-    this.clear('reconnect');
-    this.enter('authorizing');
-    this.timer('patience', exactly(patience));
+    this.runner.clearTimer('reconnect');
+    this.enterPhase('authorizing');
+    this.runner.setTimer('patience', exactly(patience));
     this.askToken();
   }
 
   open(): void {
-    this.enter('opening');
-    this.timer('patience', exactly(patience));
-    this.emit({ type: 'open' });
+    this.enterPhase('opening');
+    this.runner.setTimer('patience', exactly(patience));
+    this.runner.openSocket();
   }
 
   greet(token: string): void {
-    this.enter('greeting');
+    this.enterPhase('greeting');
     this.tokenSentAt = this.now;
-    this.emit({ type: 'send', message: { type: 'hello', protocol: protocolVersion, token } });
+    this.runner.sendMessage({ type: 'hello', protocol: protocolVersion, token, ...this.moreHello });
   }
 
   /** One call of the provider at a time, whoever needs it. */
   askToken(): void {
     if (this.tokenAsked) return;
     this.tokenAsked = true;
-    this.emit({ type: 'get_token' });
+    this.runner.getToken();
   }
 
   /** The provider answered, or failed. */
@@ -141,27 +150,28 @@ export class Machine {
   refresh(token: string): void {
     this.refreshFailures = 0;
     this.tokenSentAt = this.now;
-    this.emit({ type: 'send', message: { type: 'refresh', token } });
+    this.runner.sendMessage({ type: 'refresh', token });
   }
 
   refreshFailed(message: string): void {
-    this.report('token', message);
-    this.timer('refresh', backoff(this.refreshFailures++));
+    this.reportOf('token', message);
+    this.runner.setTimer('refresh', backoff(this.refreshFailures++));
   }
 
   receive(text: string): void {
     this.heard = this.now;
     try {
-      for (const document of decode(text)) {
-        this.take(document);
+      for (const line of text.split('\n')) {
+        if (line === '') continue;
+        const document = decodeDocument(line);
+        if (!document) this.runner.unknownDocument(line);
+        else this.take(document);
         if (this.phase !== 'online') return;
       }
-      this.channels.endOfMessage();
+      this.allChannels.endOfMessage();
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.report('protocol', error.message);
-      this.drop('a document that viewgate.v1 does not have');
-      this.wait(backoff(this.attempts++));
+      this.giveUp('protocol', error.message);
     }
   }
 
@@ -171,59 +181,64 @@ export class Machine {
       case 'welcome':
         return this.welcomed(document);
       case 'ping':
-        return this.emit({ type: 'send', message: { type: 'pong' } });
+        return this.runner.sendMessage({ type: 'pong' });
       case 'subscribed':
-        return this.subscriptions.subscribed(document, this.now);
+        return this.allSubscriptions.subscribed(document, this.now);
       case 'snapshot':
-        return this.channels.snapshot(document);
+        return this.allChannels.snapshot(document);
       case 'ready':
-        return this.subscriptions.ready(document, this.now);
+        return this.allSubscriptions.ready(document, this.now);
       case 'commit':
-        return this.channels.commit(document);
+        return this.allChannels.commit(document);
       case 'progress':
-        return this.channels.progress(document);
+        return this.allChannels.progress(document);
       case 'at':
-        return this.channels.at(document);
+        return this.allChannels.at(document);
       case 'reset_required':
-        return this.subscriptions.resetRequired(document, this.now);
+        return this.allSubscriptions.resetRequired(document, this.now);
       case 'unsubscribed':
-        return this.subscriptions.unsubscribed(document);
+        return this.allSubscriptions.unsubscribed(document);
       case 'error':
-        return this.subscriptions.failed(document);
+        return this.allSubscriptions.failed(document);
       case 'notice':
         if (document.kind === 'auth_expiring') return this.expiring(document.in ?? 0);
         return this.noticed(document.kind);
       case 'drain':
         this.returnAfter = document.reconnect_after;
-        return this.noticed('draining');
     }
   }
 
   private welcomed(document: Welcome): void {
-    if (this.welcome !== undefined && this.welcome.principal !== document.principal) this.subscriptions.forgetEverything();
+    const { principal } = document;
+    if (this.principal !== undefined && this.principal !== principal) this.forgetEverything();
+    this.principal = principal;
     this.welcome = document;
     if (this.phase === 'online') return;
-    this.clear('patience');
+    this.runner.clearTimer('patience');
     this.onlineSince = this.now;
-    this.lastClose = undefined;
-    this.enter('online');
-    this.timer('silence', exactly(this.silenceAfter()));
-    this.subscriptions.connected();
+    this.closedBy = undefined;
+    this.enterPhase('online');
+    this.runner.setTimer('silence', exactly(this.silenceAfter()));
+    this.allSubscriptions.connected();
   }
 
   /** A token whose whole life is shorter than the server's warning must not be replaced the moment it was sent. */
   private expiring(seconds: number): void {
     const half = seconds * 500;
     const age = this.now - this.tokenSentAt;
-    if (age >= 0 && age < half) this.timer('refresh', exactly(half));
+    if (age >= 0 && age < half) this.runner.setTimer('refresh', exactly(half));
     else this.askToken();
   }
 
+  /** Nobody may look at what this principal was shown, here or in the storage. */
+  private forgetEverything(): void {
+    this.allSubscriptions.forgetEverything();
+    this.runner.forgetStored();
+  }
+
   private noticed(kind: string): void {
-    if (kind === 'degraded') this.degraded = true;
-    else if (kind === 'restored') this.degraded = false;
-    else if (kind === 'draining') this.draining = true;
-    this.emit({ type: 'connection' });
+    this.isDegraded = kind === 'degraded' || (this.isDegraded && kind !== 'restored');
+    this.runner.statusChanged();
   }
 
   private silenceAfter(): number {
@@ -233,100 +248,89 @@ export class Machine {
   /** Timers ring late in hidden pages and after sleep, so the clock decides, not the timer. */
   checkSilence(): void {
     const left = this.heard + this.silenceAfter() - this.now;
-    if (left > 0) return this.timer('silence', exactly(left));
-    this.drop('nothing was heard for two heartbeats');
-    this.lastClose = { code: 0, name: 'silence', retry: 'at_once' };
+    if (left > 0) return this.runner.setTimer('silence', exactly(left));
+    this.drop();
+    this.closedBy = silent;
     this.wait(soon);
   }
 
   closed(code: number): void {
-    const known = closeCode(code);
+    const retry = retryAfter(code);
     if (this.phase === 'online' && this.now - this.onlineSince >= settledAfter) this.attempts = 0;
     const told = this.returnAfter;
     this.left();
-    this.lastClose = known;
-    if (known.retry === 'never') {
-      this.enter('denied');
-      this.report(known.name, `the server closed with ${code} (${known.name}), which is final`);
-      return;
+    this.closedBy = code;
+    if (retry === 'never') {
+      this.enterPhase('denied');
+      // Revoked, or a token of somebody else.
+      if (code === 4003 || code === 4005) this.forgetEverything();
+      return this.reportOf('denied', `closed with ${code} for good`);
     }
     if (told !== undefined) return this.wait(exactly(told), false);
-    const first = this.attempts++ === 0 && known.retry !== 'later';
-    this.wait(first ? soon : backoff(this.attempts - 1), known.retry !== 'later' || code === 1006);
+    const first = this.attempts++ === 0 && retry !== 'later';
+    this.wait(first ? soon : backoff(this.attempts - 1), retry !== 'later' || code === 1006);
   }
 
   /** Gives the attempt up; what comes next is `wait`'s. */
   giveUp(code: string, message: string): void {
-    this.report(code, message);
-    this.drop(message);
+    this.reportOf(code, message);
+    this.drop();
     this.wait(backoff(this.attempts++));
   }
 
   /** `mayHasten`: a page that becomes visible need not wait so long. Not where the server set the delay. */
   wait(delay: Delay, mayHasten = true): void {
     this.mayHasten = mayHasten;
-    this.enter('waiting');
-    this.timer('reconnect', delay);
+    this.enterPhase('waiting');
+    this.runner.setTimer('reconnect', delay);
   }
 
   hasten(): void {
     if (!this.mayHasten) return;
     this.mayHasten = false;
-    this.timer('reconnect', soon);
+    this.runner.setTimer('reconnect', soon);
   }
 
   stop(): void {
-    this.drop('closed by the application', 1000);
-    this.clear('reconnect');
-    this.enter('closed');
+    this.drop(1000);
+    this.runner.clearTimer('reconnect');
+    this.enterPhase('closed');
   }
 
-  drop(reason: string, code = 3000): void {
-    this.emit({ type: 'drop', code, reason });
+  private drop(code = silent): void {
+    this.runner.dropSocket(code);
     this.left();
   }
 
   private left(): void {
-    this.clear('silence');
-    this.clear('refresh');
-    this.clear('patience');
+    this.runner.clearTimer('silence');
+    this.runner.clearTimer('refresh');
+    this.runner.clearTimer('patience');
     this.returnAfter = undefined;
-    this.degraded = false;
-    this.draining = false;
-    this.subscriptions.lost();
+    this.isDegraded = false;
+    this.allSubscriptions.lost();
   }
 
-  private enter(phase: Phase): void {
+  private enterPhase(phase: Phase): void {
     this.phase = phase;
-    this.emit({ type: 'connection' });
-    for (const subscription of this.subscriptions.all.values()) this.emit({ type: 'status', subscription });
+    this.runner.statusChanged();
+    for (const subscription of this.allSubscriptions.all.values()) this.runner.statusChanged(subscription);
   }
 
-  private report(code: string, message: string): void {
-    this.emit({ type: 'error', error: { code, message } });
-  }
-
-  private timer(name: TimerName, delay: Delay): void {
-    this.emit({ type: 'set_timer', name, ...delay });
-  }
-
-  private clear(name: TimerName): void {
-    this.emit({ type: 'clear_timer', name });
+  private reportOf(code: string, message: string): void {
+    this.runner.tellError({ code, message });
   }
 }
 
+const late = 'no answer in time';
 const ignore = (): void => undefined;
-
-/** In every phase a token's coming ends the call; where nobody waits for it, it is not used. */
-const tokenInVain: Pick<Handlers, 'token' | 'token_failed'> = {
-  token: (machine) => machine.tokenCame(),
-  token_failed: (machine) => machine.tokenCame(),
-};
 
 const nothing: Handlers = {
   start: ignore,
   stop: (machine) => machine.stop(),
-  ...tokenInVain,
+  // In every phase a token's coming ends the call; where nobody waits for it, it is not used.
+  token: (machine) => machine.tokenCame(),
+  token_failed: (machine) => machine.tokenCame(),
   opened: ignore,
   message: ignore,
   closed: ignore,
@@ -338,12 +342,13 @@ const nothing: Handlers = {
 };
 
 const authorize = (machine: Machine): void => machine.authorize();
+const startable: Handlers = { ...nothing, start: authorize };
 const closed: Handler<'closed'> = (machine, event) => machine.closed(event.code);
 const message: Handler<'message'> = (machine, event) => machine.receive(event.text);
 
 /** phase × event: what is not named is ignored, for the reason that SPEC.md gives. */
 export const connectionTable: { readonly [phase in Phase]: Handlers } = {
-  idle: { ...nothing, start: authorize },
+  idle: startable,
   authorizing: {
     ...nothing,
     token: (machine, event) => {
@@ -357,20 +362,20 @@ export const connectionTable: { readonly [phase in Phase]: Handlers } = {
     },
     patience: (machine) => {
       machine.tokenCame();
-      machine.giveUp('token', 'the token provider did not answer in time');
+      machine.giveUp('token', late);
     },
   },
   opening: {
     ...nothing,
     opened: (machine) => machine.greet(machine.token),
     closed,
-    patience: (machine) => machine.giveUp('connection_lost', 'the socket did not open in time'),
+    patience: (machine) => machine.giveUp('connection_lost', late),
   },
   greeting: {
     ...nothing,
     message,
     closed,
-    patience: (machine) => machine.giveUp('connection_lost', 'no welcome in time'),
+    patience: (machine) => machine.giveUp('connection_lost', late),
   },
   online: {
     ...nothing,
@@ -388,7 +393,7 @@ export const connectionTable: { readonly [phase in Phase]: Handlers } = {
     silence: (machine) => machine.checkSilence(),
     woken: (machine) => machine.checkSilence(),
   },
-  waiting: { ...nothing, reconnect: authorize, start: authorize, woken: (machine) => machine.hasten() },
-  denied: { ...nothing, start: authorize },
-  closed: { ...nothing, stop: ignore, start: authorize },
+  waiting: { ...startable, reconnect: authorize, woken: (machine) => machine.hasten() },
+  denied: startable,
+  closed: { ...startable, stop: ignore },
 };

@@ -1,12 +1,13 @@
 // The life of the subscriptions of one client, apart from the connection: pure, one table, no sockets and no timers.
 // SPEC.md beside the sources shows the same table with the reasons.
 
-import { backoff, type Action, type ClientError, type Delay } from './actions.js';
+import { backoff, type ClientError, type Delay, type Host } from './host.js';
 import { Channel, type Channels, type Member, type Shown } from './channels.js';
-import type { MisfitError } from './record_set.js';
-import type { ErrorDocument, Ready, ResetRequired, Subscribe, Subscribed, Unsubscribed } from './protocol.js';
+import type { MisfitError, Parse } from './record_set.js';
+import type { ErrorDocument, Ready, ResetRequired, Sequence, Subscribe, Subscribed, Unsubscribed } from './protocol.js';
 
 export type SubscriptionPhase =
+  | 'restoring' // what is stored of it is being read
   | 'waiting' // for a connection
   | 'asked' // subscribed is to come
   | 'loading' // a snapshot comes
@@ -16,6 +17,7 @@ export type SubscriptionPhase =
   | 'failed'; // ended, by the server's decision
 
 export type SubscriptionEvent =
+  | 'restored'
   | 'connected'
   | 'lost'
   | 'subscribed_fresh'
@@ -31,6 +33,7 @@ type Row = { readonly [event in SubscriptionEvent]: SubscriptionPhase };
 
 function row(phase: SubscriptionPhase, moves: Partial<Row>): Row {
   const stay = {
+    restored: phase,
     connected: phase,
     lost: phase,
     subscribed_fresh: phase,
@@ -49,6 +52,7 @@ const onSocket = { lost: 'waiting', again: 'asked', pause: 'paused', fail: 'fail
 
 /** phase × event → phase. What is not a move is ignored: it is about something that is over. */
 export const subscriptionTable: { readonly [phase in SubscriptionPhase]: Row } = {
+  restoring: row('restoring', { restored: 'waiting' }),
   waiting: row('waiting', { connected: 'asked' }),
   asked: row('asked', { ...onSocket, subscribed_fresh: 'loading', subscribed_resumed: 'resuming' }),
   loading: row('loading', { ...onSocket, ready: 'live', reset: 'asked' }),
@@ -58,12 +62,17 @@ export const subscriptionTable: { readonly [phase in SubscriptionPhase]: Row } =
   failed: row('failed', {}),
 };
 
-export interface Subscription extends Member {
-  /** Names it inside this client; on each attempt the server hears a new id, so an answer to an old one finds nobody. */
-  readonly number: number;
+/** What an application may ask for. */
+export interface ViewName {
   readonly space: string;
   readonly view: string;
   readonly params: object;
+}
+
+export interface Subscription extends Member, ViewName {
+  /** Names it inside this client; on each attempt the server hears a new id, so an answer to an old one finds nobody. */
+  readonly localNumber: number;
+  readonly parse: Parse;
   phase: SubscriptionPhase;
   wire: string | undefined;
   /** Of the last `subscribed`. */
@@ -77,6 +86,20 @@ export interface Subscription extends Member {
   error: ClientError | undefined;
 }
 
+/** A set and its cursor, as they were stored together. */
+export interface StoredView {
+  readonly context: string;
+  readonly position: string;
+  readonly sequence: Sequence;
+  /** Keys and JSON texts. */
+  readonly records: Iterable<readonly [key: string, text: string]>;
+}
+
+export function newSubscription(number: number, name: ViewName, parse: Parse): Subscription {
+  const empty = { wire: undefined, context: undefined, shownContext: undefined, shown: undefined, channel: undefined };
+  return { ...name, localNumber: number, parse, phase: 'waiting', ...empty, failures: 0, resets: 0, liveSince: 0, error: undefined };
+}
+
 /** So many resets in a row are followed at once; each later one waits, longer each time. */
 const resetsAtOnce = 3;
 /** Live for so long: what happened before is no row any more. */
@@ -86,53 +109,56 @@ export class Subscriptions {
   readonly all = new Map<number, Subscription>();
   private readonly byWire = new Map<string, Subscription>();
   private attempts = 0;
-  private isConnected = false;
+  private isLinked = false;
 
-  constructor(private readonly channels: Channels<Subscription>, private readonly emit: (action: Action) => void) {}
+  constructor(private readonly allChannels: Channels<Subscription>, private readonly runner: Host) {}
 
-  add(number: number, view: string, space: string, params: object): void {
-    const subscription: Subscription = {
-      number,
-      space,
-      view,
-      params,
-      phase: 'waiting',
-      wire: undefined,
-      context: undefined,
-      shownContext: undefined,
-      shown: undefined,
-      channel: undefined,
-      failures: 0,
-      resets: 0,
-      liveSince: 0,
-      error: undefined,
-    };
-    this.all.set(number, subscription);
-    if (this.isConnected) this.move(subscription, 'connected');
+  /** `isStored`: `restored` follows. */
+  add(subscription: Subscription, isStored: boolean): void {
+    this.all.set(subscription.localNumber, subscription);
+    if (isStored) subscription.phase = 'restoring';
+    else if (this.isLinked) this.moveOn(subscription, 'connected');
+  }
+
+  /** What was stored is shown at once, and its cursor is the one to go on from. */
+  restored(number: number, stored: StoredView | undefined): void {
+    const subscription = this.all.get(number);
+    if (subscription?.phase !== 'restoring') return;
+    if (stored) {
+      const channel = newChannel(subscription);
+      for (const [key, text] of stored.records) channel.set.add(key, text);
+      channel.sequence = stored.sequence;
+      channel.position = stored.position;
+      subscription.shown = channel;
+      subscription.shownContext = subscription.context = stored.context;
+      this.runner.wasShown([{ member: subscription, change: channel.set.differenceTo(undefined, stored.sequence) }]);
+    }
+    this.moveOn(subscription, 'restored');
+    if (this.isLinked) this.moveOn(subscription, 'connected');
   }
 
   remove(number: number): void {
     const subscription = this.all.get(number);
-    if (subscription === undefined) return;
+    if (!subscription) return;
     this.all.delete(number);
     this.letGo(subscription);
-    this.emit({ type: 'clear_timer', name: `subscription:${number}` });
+    this.runner.clearTimer(`subscription:${number}`);
   }
 
   connected(): void {
-    this.isConnected = true;
-    for (const subscription of [...this.all.values()]) this.move(subscription, 'connected');
+    this.isLinked = true;
+    for (const subscription of [...this.all.values()]) this.moveOn(subscription, 'connected');
   }
 
   lost(): void {
-    if (!this.isConnected) return;
-    this.isConnected = false;
+    if (!this.isLinked) return;
+    this.isLinked = false;
     this.byWire.clear();
-    this.channels.clear();
+    this.allChannels.clearAll();
     for (const subscription of this.all.values()) {
       subscription.wire = undefined;
       subscription.channel = undefined;
-      this.move(subscription, 'lost');
+      this.moveOn(subscription, 'lost');
     }
   }
 
@@ -143,64 +169,64 @@ export class Subscriptions {
 
   due(number: number): void {
     const subscription = this.all.get(number);
-    if (subscription === undefined) return;
-    this.move(subscription, 'due');
-    if (this.isConnected) this.move(subscription, 'connected');
+    if (!subscription) return;
+    this.moveOn(subscription, 'due');
+    if (this.isLinked) this.moveOn(subscription, 'connected');
   }
 
   subscribed(document: Subscribed, now: number): void {
     const subscription = this.byWire.get(document.id);
-    if (subscription === undefined) return;
+    if (!subscription) return;
     subscription.context = document.context;
-    if (document.same_as !== undefined) return this.share(subscription, document.channel, now);
+    if (document.same_as !== undefined) return this.shareChannel(subscription, document.channel, now);
     if (document.resumed && cursorOf(subscription) === undefined) {
-      return this.startOver(subscription, now, 'resumed without a cursor');
+      return this.startOver(subscription, now, 'no cursor');
     }
     const kept = document.resumed ? subscription.shown : undefined;
-    const channel = kept ?? new Channel(subscription.space);
+    const channel = kept ?? newChannel(subscription);
     this.leaveChannel(subscription);
-    this.channels.open(document.channel, channel, kept === undefined);
-    this.enter(subscription, channel, kept === undefined ? 'subscribed_fresh' : 'subscribed_resumed');
+    this.allChannels.openAs(document.channel, channel, kept === undefined);
+    this.enterChannel(subscription, channel, kept === undefined ? 'subscribed_fresh' : 'subscribed_resumed');
   }
 
   ready(document: Ready, now: number): void {
-    const channel = this.channels.find(document.channel);
-    if (channel === undefined) return;
+    const channel = this.allChannels.find(document.channel);
+    if (!channel) return;
     for (const subscription of this.all.values()) {
       if (subscription.channel === channel) this.becomeLive(subscription, now);
     }
-    this.channels.ready(document);
+    this.allChannels.ready(document);
   }
 
   /** A fresh `subscribed` follows by itself. */
   resetRequired(document: ResetRequired, now: number): void {
     const subscription = this.byWire.get(document.id);
-    if (subscription === undefined) return;
+    if (!subscription) return;
     this.forget(subscription, document.reason === 'authorization_changed');
     if (this.resetTooOften(subscription, now, document.reason)) return;
     this.leaveChannel(subscription);
-    this.move(subscription, 'reset');
+    this.moveOn(subscription, 'reset');
   }
 
   /** The set does not fit what came: it is read anew, and counted like a reset. */
-  misfit(subscription: Subscription, error: MisfitError, now: number): void {
+  doesNotFit(subscription: Subscription, error: MisfitError, now: number): void {
     subscription.channel = undefined;
-    this.report(subscription, 'misfit', error.message);
+    this.reportOf(subscription, 'misfit', error.message);
     this.startOver(subscription, now, error.message);
   }
 
   unsubscribed(document: Unsubscribed): void {
     const subscription = this.byWire.get(document.id);
-    if (subscription === undefined) return;
+    if (!subscription) return;
     this.byWire.delete(document.id);
     subscription.wire = undefined;
-    this.fail(subscription, 'forbidden', 'the caller may not see this view any more');
+    this.failWith(subscription, 'forbidden', 'not allowed any more');
   }
 
   failed(document: ErrorDocument): void {
     const subscription = document.id === undefined ? undefined : this.byWire.get(document.id);
-    if (subscription === undefined || document.id === undefined) {
-      this.emit({ type: 'error', error: { code: document.code, message: document.message } });
+    if (!subscription || document.id === undefined) {
+      this.runner.tellError({ code: document.code, message: document.message });
       return;
     }
     this.byWire.delete(document.id);
@@ -210,11 +236,11 @@ export class Subscriptions {
       this.forget(subscription, false);
       this.again(subscription);
     } else if (after !== undefined || passing.has(document.code)) {
-      this.report(subscription, document.code, document.message);
-      this.pause(subscription, after === undefined ? backoff(subscription.failures) : { low: after, high: after * 1.5 });
+      this.reportOf(subscription, document.code, document.message);
+      this.pauseFor(subscription, after === undefined ? backoff(subscription.failures) : { low: after, high: after * 1.5 });
       subscription.failures++;
     } else {
-      this.fail(subscription, document.code, document.message);
+      this.failWith(subscription, document.code, document.message);
     }
   }
 
@@ -223,72 +249,67 @@ export class Subscriptions {
     for (const { member } of shown) member.shownContext = member.context;
   }
 
-  private move(subscription: Subscription, event: SubscriptionEvent): void {
+  private moveOn(subscription: Subscription, event: SubscriptionEvent): void {
     const next = subscriptionTable[subscription.phase][event];
     if (next === subscription.phase && event !== 'again') return;
     subscription.phase = next;
     if (next === 'asked' && event !== 'reset') this.ask(subscription);
-    this.emit({ type: 'status', subscription });
+    this.runner.statusChanged(subscription);
   }
 
   private ask(subscription: Subscription): void {
     const wire = `s${++this.attempts}`;
     subscription.wire = wire;
     this.byWire.set(wire, subscription);
-    const message: Subscribe = {
-      type: 'subscribe',
-      id: wire,
-      space: subscription.space,
-      view: subscription.view,
-      params: subscription.params,
-    };
+    const { space, view, params } = subscription;
     const cursor = cursorOf(subscription);
-    if (cursor !== undefined) this.channels.returns(subscription.space, subscription);
-    this.emit({ type: 'send', message: cursor === undefined ? message : { ...message, cursor } });
+    if (cursor) this.allChannels.returns(space, subscription);
+    const message: Subscribe = { type: 'subscribe', id: wire, space, view, params, ...(cursor && { cursor }) };
+    this.runner.sendMessage(message);
   }
 
   /** Ends the server's side of it, without a word about why. */
   private letGo(subscription: Subscription): void {
-    if (subscription.wire !== undefined) {
+    if (subscription.wire) {
       this.byWire.delete(subscription.wire);
-      if (this.isConnected) this.emit({ type: 'send', message: { type: 'unsubscribe', id: subscription.wire } });
+      if (this.isLinked) this.runner.sendMessage({ type: 'unsubscribe', id: subscription.wire });
       subscription.wire = undefined;
     }
     this.leaveChannel(subscription);
-    this.channels.returned(subscription.space, subscription);
+    this.allChannels.returned(subscription.space, subscription);
   }
 
   /** Another subscription has the same group: this one looks at its set. */
-  private share(subscription: Subscription, channelId: string, now: number): void {
-    const channel = this.channels.find(channelId);
-    if (channel === undefined) return this.startOver(subscription, now, 'the shared channel is gone');
+  private shareChannel(subscription: Subscription, channelId: string, now: number): void {
+    const channel = this.allChannels.find(channelId);
+    if (!channel) return this.startOver(subscription, now, 'its channel is gone');
     this.leaveChannel(subscription);
-    this.enter(subscription, channel, 'subscribed_fresh');
+    this.enterChannel(subscription, channel, 'subscribed_fresh');
     if (channel.isReady) this.becomeLive(subscription, now);
   }
 
-  private enter(subscription: Subscription, channel: Channel, event: SubscriptionEvent): void {
+  private enterChannel(subscription: Subscription, channel: Channel, event: SubscriptionEvent): void {
     subscription.channel = channel;
-    this.move(subscription, event);
-    this.channels.join(channel, subscription);
+    this.moveOn(subscription, event);
+    this.allChannels.join(channel, subscription);
   }
 
   private becomeLive(subscription: Subscription, now: number): void {
     subscription.failures = 0;
     subscription.error = undefined;
     subscription.liveSince = now;
-    this.move(subscription, 'ready');
+    this.moveOn(subscription, 'ready');
   }
 
   private leaveChannel(subscription: Subscription): void {
     const channel = subscription.channel;
     subscription.channel = undefined;
-    if (channel !== undefined) this.channels.leave(channel, subscription);
+    if (channel) this.allChannels.leave(channel, subscription);
   }
 
   private again(subscription: Subscription): void {
     this.letGo(subscription);
-    this.move(subscription, 'again');
+    this.moveOn(subscription, 'again');
   }
 
   /** Without a cursor, and counted, so that it does not go round for ever. */
@@ -297,22 +318,22 @@ export class Subscriptions {
     if (!this.resetTooOften(subscription, now, reason)) this.again(subscription);
   }
 
-  private pause(subscription: Subscription, delay: Delay): void {
+  private pauseFor(subscription: Subscription, delay: Delay): void {
     this.letGo(subscription);
-    this.emit({ type: 'set_timer', name: `subscription:${subscription.number}`, ...delay });
-    this.move(subscription, 'pause');
+    this.runner.setTimer(`subscription:${subscription.localNumber}`, delay);
+    this.moveOn(subscription, 'pause');
   }
 
-  private fail(subscription: Subscription, code: string, message: string): void {
+  private failWith(subscription: Subscription, code: string, message: string): void {
     this.letGo(subscription);
     if (code === 'forbidden') this.forget(subscription, true);
-    this.report(subscription, code, message);
-    this.move(subscription, 'fail');
+    this.reportOf(subscription, code, message);
+    this.moveOn(subscription, 'fail');
   }
 
-  private report(subscription: Subscription, code: string, message: string): void {
+  private reportOf(subscription: Subscription, code: string, message: string): void {
     subscription.error = { code, message, subscription };
-    this.emit({ type: 'error', error: subscription.error });
+    this.runner.tellError(subscription.error);
   }
 
   private resetTooOften(subscription: Subscription, now: number, reason: string): boolean {
@@ -320,22 +341,25 @@ export class Subscriptions {
     subscription.resets = settled ? 1 : subscription.resets + 1;
     const excess = subscription.resets - resetsAtOnce;
     if (excess <= 0) return false;
-    if (excess === 1) this.report(subscription, 'reset_loop', `${subscription.resets} resets in a row, the last: ${reason}`);
-    this.pause(subscription, backoff(excess));
+    if (excess === 1) this.reportOf(subscription, 'reset_loop', `${subscription.resets} resets in a row: ${reason}`);
+    this.pauseFor(subscription, backoff(excess));
     return true;
   }
 
   /** The cursor is void. The set stays to be seen until another replaces it, unless the caller may not see it any more. */
   private forget(subscription: Subscription, hide: boolean): void {
     subscription.shownContext = undefined;
-    this.channels.returned(subscription.space, subscription);
+    this.allChannels.returned(subscription.space, subscription);
     if (!hide || subscription.shown === undefined) return;
-    const old = subscription.shown;
-    const empty = new Channel(subscription.space);
+    const { set, sequence } = subscription.shown;
     subscription.shown = undefined;
-    const change = empty.set.difference(old.set, old.sequence);
-    if (change.left.length > 0) this.emit({ type: 'shown', shown: [{ member: subscription, change }] });
+    const change = newChannel(subscription).set.differenceTo(set, sequence);
+    this.runner.wasShown([{ member: subscription, change }]);
   }
+}
+
+function newChannel(subscription: Subscription): Channel {
+  return new Channel(subscription.space, subscription.parse);
 }
 
 /** Errors that pass by themselves, also where the server names no delay. */

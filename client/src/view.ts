@@ -1,14 +1,15 @@
 // A live view as the application holds it: a collection of records that changes by whole commits.
 
-import type { ClientError } from './actions.js';
-import { compact, stringify } from './json.js';
-import { compareSequences, type Sequence } from './protocol.js';
-import type { Entry, RecordSet, SetChange } from './record_set.js';
+import type { ClientError } from './host.js';
+import { compact } from './json.js';
+import { Listeners } from './listeners.js';
+import { compareSequences, encode, type Sequence } from './protocol.js';
+import type { Change, Item } from './record_set.js';
 import type { Machine } from './state.js';
 import { cursorOf, type Subscription } from './subscriptions.js';
 
 /**
- * - `connecting`: nothing was shown yet, and there is no connection
+ * - `connecting`: there is no connection yet; a stored set may be there to see
  * - `bootstrapping`: the first set is on its way
  * - `live`: the set is the view, and every commit arrives
  * - `catching_up`: connected, and the set is of an earlier commit
@@ -30,75 +31,42 @@ export type ViewStatus =
 /** A record's key: its JSON text (`[42]`), or the values of its primary key in order. */
 export type Key = string | readonly unknown[];
 
-/** One version of one record. */
-export class Item<T> {
-  constructor(private readonly entry: Entry, private readonly parse: (text: string) => unknown) {}
-
-  get key(): string {
-    return this.entry.key;
-  }
-
-  get record(): T {
-    return this.entry.value(this.parse) as T;
-  }
-
-  /** The JSON text, byte for byte as PostgreSQL produced the values. */
-  get text(): string {
-    return this.entry.text;
-  }
+/** What can be looked at and followed: a view, or something made of one. */
+export interface Collection<T> {
+  readonly size: number;
+  item(key: Key): Item<T> | undefined;
+  items(): IterableIterator<Item<T>>;
+  subscribe(listener: (change: Change<T>) => void): () => void;
 }
 
-export interface Updated<T> {
-  readonly key: string;
-  readonly before: Item<T>;
-  readonly after: Item<T>;
-  readonly columns: readonly string[];
-}
-
-/** What one commit did to the view. `replaced`: the set was read anew, and this is the difference to what stood before. */
-export interface Change<T> {
-  readonly kind: 'commit' | 'replaced';
-  readonly sequence: Sequence;
-  readonly entered: readonly Item<T>[];
-  readonly updated: readonly Updated<T>[];
-  /** Still exist, or existed, outside the view. */
-  readonly left: readonly Item<T>[];
-  readonly deleted: readonly Item<T>[];
-}
-
-type Listener<A> = (argument: A) => void;
-
-/** What a view needs of its client. */
-export interface ViewHost {
-  readonly machine: Machine;
-  readonly parse: (text: string) => unknown;
-  unsubscribe(number: number): void;
-  /** Calls application code: what it throws is reported and stops nothing. */
-  guard(call: () => void): void;
-}
-
-export class View<T = Record<string, unknown>> implements Iterable<[string, T]> {
-  private readonly listeners = new Set<Listener<Change<T>>>();
-  private readonly stateListeners = new Set<Listener<View<T>>>();
+export class View<T = Record<string, unknown>> implements Collection<T>, Iterable<[string, T]> {
+  private readonly listeners = new Listeners<Change<T>>();
+  private readonly stateListeners = new Listeners<View<T>>();
   private waiters: { resolve(): void; reject(error: Error): void }[] = [];
   private isClosed = false;
   private lastState = '';
 
-  /** Made by `Client.subscribe`. */
+  /** Made by `Client.subscribe`. @internal */
   constructor(
-    private readonly host: ViewHost,
-    private readonly subscription: () => Subscription | undefined,
-    private readonly number: number,
-    readonly name: string,
-    readonly space: string,
+    private readonly machine: Machine,
+    private readonly subscription: Subscription,
+    private readonly release: (view: View<T>) => void,
   ) {}
 
+  get name(): string {
+    return this.subscription.view;
+  }
+
+  get space(): string {
+    return this.subscription.space;
+  }
+
   get size(): number {
-    return this.set?.entries.size ?? 0;
+    return this.all.size;
   }
 
   has(key: Key): boolean {
-    return this.set?.entries.has(keyText(key)) ?? false;
+    return this.item(key) !== undefined;
   }
 
   get(key: Key): T | undefined {
@@ -110,8 +78,13 @@ export class View<T = Record<string, unknown>> implements Iterable<[string, T]> 
     return this.item(key)?.text;
   }
 
+  /** Key, record and text of one record; the same object until the record changes. */
+  item(key: Key): Item<T> | undefined {
+    return this.all.get(keyText(key));
+  }
+
   keys(): IterableIterator<string> {
-    return (this.set?.entries ?? new Map<string, Entry>()).keys();
+    return this.all.keys();
   }
 
   *values(): IterableIterator<T> {
@@ -122,67 +95,62 @@ export class View<T = Record<string, unknown>> implements Iterable<[string, T]> 
     for (const item of this.items()) yield [item.key, item.record];
   }
 
-  /** Key, record and text; a record is parsed only if it is looked at. */
-  *items(): IterableIterator<Item<T>> {
-    const set = this.set;
-    if (set === undefined) return;
-    for (const entry of set.entries.values()) yield new Item<T>(entry, this.host.parse);
+  /** A record is parsed only if it is looked at. */
+  items(): IterableIterator<Item<T>> {
+    return this.all.values();
   }
 
   [Symbol.iterator](): IterableIterator<[string, T]> {
     return this.entries();
   }
 
-  /** Called once per commit that changed this view, when the views of the space stand at that commit. Returns the end of it. */
+  /**
+   * Called once per commit that changed this view, when the views of the space stand at that commit; the first call tells the
+   * whole set, as a replacement of nothing. Returns the end of it.
+   */
   subscribe(listener: (change: Change<T>) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return this.listeners.add(listener);
   }
 
   /** Called when `status`, `sequence`, `head` or `error` is another. Returns the end of it. */
   onState(listener: (view: View<T>) => void): () => void {
-    this.stateListeners.add(listener);
-    return () => this.stateListeners.delete(listener);
+    return this.stateListeners.add(listener);
   }
 
   get status(): ViewStatus {
+    const { phase, shown, error, channel } = this.subscription;
+    const { status } = this.machine;
     if (this.isClosed) return 'closed';
-    const subscription = this.subscription();
-    const { phase } = this.host.machine;
-    if (phase === 'closed') return 'closed';
-    if (phase === 'denied') return 'denied';
-    if (subscription === undefined) return 'connecting';
-    if (subscription.phase === 'failed') return subscription.error?.code === 'forbidden' ? 'denied' : 'failed';
-    const shown = subscription.shown;
-    if (phase !== 'online') return shown !== undefined || phase === 'waiting' ? 'offline' : 'connecting';
-    if (shown === undefined) return 'bootstrapping';
-    const isCurrent = subscription.phase === 'live' && shown === subscription.channel;
+    if (status === 'closed' || status === 'denied') return status;
+    if (phase === 'failed') return error?.code === 'forbidden' ? 'denied' : 'failed';
+    if (status !== 'online') return status;
+    if (!shown) return 'bootstrapping';
+    const isCurrent = phase === 'live' && shown === channel;
     return isCurrent && compareSequences(shown.sequence, shown.liveFrom) >= 0 ? 'live' : 'catching_up';
   }
 
   /** The commit that the set stands at. */
   get sequence(): Sequence {
-    return this.subscription()?.shown?.sequence ?? '0';
+    return this.subscription.shown?.sequence ?? '0';
   }
 
   /** The newest commit of the space that this client has heard of. */
   get head(): Sequence {
-    const head = this.host.machine.channels.head(this.space);
+    const head = this.machine.allChannels.headOf(this.space);
     return compareSequences(head, this.sequence) > 0 ? head : this.sequence;
   }
 
   /** Opaque; belongs to exactly the set that is shown. */
   get cursor(): string | undefined {
-    const subscription = this.subscription();
-    return subscription === undefined ? undefined : cursorOf(subscription);
+    return cursorOf(this.subscription);
   }
 
   /** The last error of this subscription, until it is live again. */
   get error(): ClientError | undefined {
-    return this.subscription()?.error;
+    return this.subscription.error;
   }
 
-  /** Resolves when the view was shown; rejects if it never will be. */
+  /** Resolves when there is a set to see, be it a stored one; rejects if there never will be. */
   whenReady(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.waiters.push({ resolve, reject });
@@ -194,65 +162,41 @@ export class View<T = Record<string, unknown>> implements Iterable<[string, T]> 
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    this.host.unsubscribe(this.number);
+    this.release(this);
     this.stateChanged();
   }
 
-  /** For the client: something became visible. */
-  shown(change: SetChange | undefined): void {
-    if (change !== undefined && this.listeners.size > 0) {
-      const told = this.changeOf(change);
-      for (const listener of [...this.listeners]) this.host.guard(() => listener(told));
-    }
+  /** For the client: something became visible. @internal */
+  shown(change: Change | undefined): void {
+    if (change) this.listeners.tell(change as Change<T>);
     this.stateChanged();
   }
 
-  /** For the client: the status may be another. */
+  /** For the client: the status may be another. @internal */
   stateChanged(): void {
-    const state = `${this.status} ${this.sequence} ${this.head} ${this.error?.code ?? ''}`;
+    const state = `${this.status} ${this.sequence} ${this.head} ${this.error?.code}`;
     if (state === this.lastState) return;
     this.lastState = state;
     this.settle();
-    for (const listener of [...this.stateListeners]) this.host.guard(() => listener(this));
+    this.stateListeners.tell(this);
   }
 
-  private get set(): RecordSet | undefined {
-    return this.subscription()?.shown?.set;
-  }
-
-  private item(key: Key): Item<T> | undefined {
-    const entry = this.set?.entries.get(keyText(key));
-    return entry === undefined ? undefined : new Item<T>(entry, this.host.parse);
+  private get all(): Map<string, Item<T>> {
+    return (this.subscription.shown?.set.items ?? new Map()) as Map<string, Item<T>>;
   }
 
   private settle(): void {
-    const { status } = this;
+    const { status, error } = this;
     const isOver = status === 'denied' || status === 'failed' || status === 'closed';
-    if (!isOver && status !== 'live' && status !== 'catching_up') return;
-    const waiters = this.waiters;
-    this.waiters = [];
-    const why = new Error(this.error?.message ?? `the view ${this.name} is ${status}`);
-    for (const waiter of waiters) isOver ? waiter.reject(why) : waiter.resolve();
-  }
-
-  private changeOf(change: SetChange): Change<T> {
-    const item = (entry: Entry): Item<T> => new Item<T>(entry, this.host.parse);
-    return {
-      kind: change.kind,
-      sequence: change.sequence,
-      entered: change.entered.map(item),
-      updated: change.updated.map(({ before, after, columns }) => ({
-        key: after.key,
-        before: item(before),
-        after: item(after),
-        columns,
-      })),
-      left: change.left.map(item),
-      deleted: change.deleted.map(item),
-    };
+    const isReady = this.subscription.shown && status !== 'closed';
+    if (!isReady && !isOver) return;
+    const why = new Error(error?.message ?? `the view ${this.name} is ${status}`);
+    for (const { resolve, reject } of this.waiters.splice(0)) isReady ? resolve() : reject(why);
   }
 }
 
-function keyText(key: Key): string {
-  return typeof key === 'string' ? compact(key) : stringify(key);
+/** The key's JSON text, as the server writes it but for blanks. */
+export function keyText(key: Key): string {
+  if (typeof key === 'string') return compact(key);
+  return `[${key.map((value) => (typeof value === 'bigint' ? value : encode(value))).join()}]`;
 }

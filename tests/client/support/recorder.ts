@@ -1,18 +1,19 @@
 // The state machine with a clock that the test moves: actions are recorded, timers ring when their time has come.
 
-import type { Action, TimerName } from '../../../client/src/actions.js';
+import type { TimerName } from '../../../client/src/host.js';
 import type { ClientMessage } from '../../../client/src/protocol.js';
 import { Machine, type MachineEvent } from '../../../client/src/state.js';
-import type { Subscription } from '../../../client/src/subscriptions.js';
+import { newSubscription, type StoredView, type Subscription } from '../../../client/src/subscriptions.js';
+import { hostOf, ringing, type Action } from './host.js';
 
 export class Recorder {
-  readonly machine = new Machine((action) => this.perform(action));
+  readonly machine = new Machine(hostOf((action) => this.perform(action)));
   readonly actions: Action[] = [];
   readonly timers = new Map<TimerName, { low: number; high: number; at: number }>();
   now = 1_000;
 
   step(event: MachineEvent): this {
-    this.machine.step(event, this.now);
+    this.machine.takeEvent(event, this.now);
     return this;
   }
 
@@ -37,7 +38,7 @@ export class Recorder {
 
   /** Opens a subscription and answers it: `records` at commit 5. */
   live(number: number, records: object[] = [], space = '1'): this {
-    this.step({ type: 'subscribe', number, view: 'v', space, params: {} });
+    this.subscribe(number, space);
     const channel = `c${number}`;
     this.message(
       { type: 'subscribed', id: this.wire(number), channel, context: `ctx${number}`, resumed: false },
@@ -47,20 +48,29 @@ export class Recorder {
     return this;
   }
 
+  subscribe(number: number, space = '1', isStored = false): this {
+    const subscription = newSubscription(number, { view: 'v', space, params: {} }, JSON.parse);
+    return this.step({ type: 'subscribe', subscription, isStored });
+  }
+
+  restored(number: number, stored?: StoredView): this {
+    return this.step({ type: 'restored', number, stored });
+  }
+
   wire(number: number): string {
     return this.subscription(number).wire ?? '';
   }
 
   subscription(number: number): Subscription {
-    const found = this.machine.subscriptions.all.get(number);
+    const found = this.machine.allSubscriptions.all.get(number);
     if (found === undefined) throw new Error(`no subscription ${number}`);
     return found;
   }
 
   /** Key → text of what is shown. */
   shown(number: number): Record<string, string> {
-    const entries = this.subscription(number).shown?.set.entries ?? new Map();
-    return Object.fromEntries([...entries.values()].map((entry) => [entry.key, entry.text]));
+    const items = this.subscription(number).shown?.set.items.values() ?? [];
+    return Object.fromEntries([...items].map((item) => [item.key, item.text]));
   }
 
   sent(type: string): ClientMessage[] {
@@ -88,8 +98,7 @@ export class Recorder {
     if (timer === undefined) throw new Error(`${name} is not set`);
     this.timers.delete(name);
     this.now = Math.max(this.now, timer.at);
-    const number = /^subscription:(\d+)$/.exec(name)?.[1];
-    return this.step(number === undefined ? { type: name as 'silence' } : { type: 'due', number: Number(number) });
+    return this.step(ringing(name));
   }
 
   private perform(action: Action): void {

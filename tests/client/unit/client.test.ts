@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { connect, type Change, type Client, type ClientError, type SocketConstructor } from '../../../client/src/index.js';
+import { connect, parseLossless, type Change, type Client, type ClientError, type ClientOptions, type SocketConstructor } from '../../../client/src/index.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
 
@@ -12,7 +12,7 @@ let url: string;
 let tokens = 0;
 const clients: Client[] = [];
 
-function open(options: { lossless?: boolean; token?: () => Promise<string> } = {}): Client {
+function open(options: Partial<ClientOptions> = {}): Client {
   const token = (): Promise<string> => Promise.resolve(`token ${++tokens}`);
   // Quick delays: the machine's own are tested with a clock in hand.
   const timers = {
@@ -149,7 +149,7 @@ describe('a client', () => {
 
   it('case_31_lossless_numbers_by_option', async () => {
     for (const lossless of [false, true]) {
-      const view = open({ lossless }).subscribe<{ n: unknown }>('overdrawn', { space: 'empty' });
+      const view = open(lossless ? { parse: parseLossless } : {}).subscribe<{ n: unknown }>('overdrawn', { space: 'empty' });
       await view.whenReady();
       const commit = '"sequence":"1","position":"p1_1","events":[{"kind":"entered","key":[1],"record":{"n": 9007199254740993}}]';
       server.say(`{"type":"commit","channel":"empty/overdrawn/{}#1",${commit}}`);

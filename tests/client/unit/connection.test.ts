@@ -2,7 +2,7 @@
 // machine with a clock in the test's hand.
 
 import { describe, expect, it } from 'vitest';
-import { closeCodes } from '../../../client/src/codes.js';
+import { closeName, retryAfter } from '../../../client/src/codes.js';
 import { connectionTable, type ConnectionEvent, type Phase } from '../../../client/src/state.js';
 import { Recorder } from '../support/recorder.js';
 import { specified } from '../support/specification.js';
@@ -67,13 +67,15 @@ describe('the connection', () => {
     expect(recorder.sent('pong').length).toBe(1);
   });
 
-  for (const { code, name, retry } of closeCodes) {
-    it(`close_${code}_${name}_is_followed_by_${retry}`, () => {
+  const codes = [1001, 1002, 1003, 1007, 1008, 1009, 1011, 1012, 1013, 4000, 4001, 4003, 4004, 4005, 4008, 4010, 4029];
+  for (const code of codes) {
+    const retry = retryAfter(code);
+    it(`close_${code}_${closeName(code)}_is_followed_by_${retry}`, () => {
       const recorder = new Recorder().online().step({ type: 'closed', code, reason: '' });
       if (retry === 'never') {
         expect(recorder.machine.phase).toBe('denied');
         expect(recorder.timers.size).toBe(0);
-        expect(recorder.errors()).toEqual([name]);
+        expect(recorder.errors()).toEqual(['denied']);
         recorder.step({ type: 'woken' });
         expect(recorder.machine.phase).toBe('denied');
         return;

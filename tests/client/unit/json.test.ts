@@ -1,7 +1,8 @@
 // Goal: nothing that PostgreSQL wrote is changed on its way to the application. Method: texts that other readers damage.
 
 import { describe, expect, it } from 'vitest';
-import { compact, parseLossless, stringify, withColumns } from '../../../client/src/json.js';
+import { compact, withColumns } from '../../../client/src/json.js';
+import { parseLossless, stringify } from '../../../client/src/numbers.js';
 import { Random, seeds } from '../support/random.js';
 
 describe('slices of JSON text', () => {

@@ -3,9 +3,9 @@
 // is at the head. Method: the state machine against a gateway in memory, both driven from one seed.
 
 import { describe, expect, it } from 'vitest';
-import type { Action } from '../../../client/src/actions.js';
 import { Machine } from '../../../client/src/state.js';
-import { cursorOf, type Subscription } from '../../../client/src/subscriptions.js';
+import { cursorOf, newSubscription, type Subscription } from '../../../client/src/subscriptions.js';
+import { hostOf, ringing, type Action } from '../support/host.js';
 import { Ledger, Link, query } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
 
@@ -26,9 +26,9 @@ class World {
   private readonly open: number[] = [];
 
   constructor(private readonly random: Random) {
-    this.machine = new Machine((action) => this.perform(action));
+    this.machine = new Machine(hostOf((action) => this.perform(action)));
     for (const space of spaces) for (let i = 0; i < 5; ++i) this.ledger.write(random, space);
-    this.machine.step({ type: 'start' }, this.now);
+    this.machine.takeEvent({ type: 'start' }, this.now);
   }
 
   turn(): void {
@@ -40,7 +40,7 @@ class World {
     else if (what < 39) this.unsubscribe();
     else if (what < 42) this.cut();
     else if (what < 43) this.link?.reset();
-    else if (what < 45) this.machine.step({ type: 'woken' }, this.now);
+    else if (what < 45) this.machine.takeEvent({ type: 'woken' }, this.now);
     else this.advance();
   }
 
@@ -49,7 +49,7 @@ class World {
     for (let i = 0; i < 5_000; ++i) {
       this.now += 100;
       this.advance();
-      const { all } = this.machine.subscriptions;
+      const { all } = this.machine.allSubscriptions;
       const done = [...all.values()].every((each) => each.phase === 'live');
       if (this.link?.idle() === true && done && this.pending.length === 0) return;
     }
@@ -60,13 +60,12 @@ class World {
     for (const [name, due] of this.timers) {
       if (due > this.now) continue;
       this.timers.delete(name);
-      const number = /^subscription:(\d+)$/.exec(name)?.[1];
-      this.machine.step(number === undefined ? { type: name as 'silence' } : { type: 'due', number: Number(number) }, this.now);
+      this.machine.takeEvent(ringing(name), this.now);
     }
     this.pending.shift()?.();
     const text = this.link?.message();
     if (text !== undefined && (this.machine.phase === 'online' || this.machine.phase === 'greeting')) {
-      this.machine.step({ type: 'message', text }, this.now);
+      this.machine.takeEvent({ type: 'message', text }, this.now);
     }
   }
 
@@ -77,27 +76,28 @@ class World {
     const [view, params] = this.random.chance(50)
       ? (['overdrawn', {}] as const)
       : (['above', { low: this.random.below(3) * 4 }] as const);
-    this.machine.step({ type: 'subscribe', number, view, space: this.random.pick(spaces), params }, this.now);
+    const subscription = newSubscription(number, { view, space: this.random.pick(spaces), params }, JSON.parse);
+    this.machine.takeEvent({ type: 'subscribe', subscription, isStored: false }, this.now);
   }
 
   private unsubscribe(): void {
     const number = this.open.splice(this.random.below(this.open.length), 1)[0];
-    if (number !== undefined) this.machine.step({ type: 'unsubscribe', number }, this.now);
+    if (number !== undefined) this.machine.takeEvent({ type: 'unsubscribe', number }, this.now);
   }
 
   private cut(): void {
     if (this.link === undefined) return;
     this.link = undefined;
     this.pending.length = 0;
-    this.machine.step({ type: 'closed', code: this.random.pick([1006, 1001, 1012, 4008, 4004]), reason: '' }, this.now);
+    this.machine.takeEvent({ type: 'closed', code: this.random.pick([1006, 1001, 1012, 4008, 4004]), reason: '' }, this.now);
   }
 
   private perform(action: Action): void {
     if (action.type === 'get_token') {
-      this.pending.push(() => this.machine.step({ type: 'token', token: 'token' }, this.now));
+      this.pending.push(() => this.machine.takeEvent({ type: 'token', token: 'token' }, this.now));
     } else if (action.type === 'open') {
       this.link = new Link(this.ledger, this.random);
-      this.pending.push(() => this.machine.step({ type: 'opened' }, this.now));
+      this.pending.push(() => this.machine.takeEvent({ type: 'opened' }, this.now));
     } else if (action.type === 'send') {
       if (action.message.type === 'subscribe' && action.message.cursor !== undefined) this.resumed++;
       this.link?.receive(JSON.parse(JSON.stringify(action.message)) as Record<string, unknown>);
@@ -124,14 +124,14 @@ class World {
       if (change !== undefined) this.commitsShown++;
       if (member.shown === undefined) continue;
       const at = Number(member.shown.sequence);
-      const ready = [...this.machine.subscriptions.all.values()].filter(
+      const ready = [...this.machine.allSubscriptions.all.values()].filter(
         (each) => each.space === member.space && (isReady(each) || isReturning(each)),
       );
       const alone = change?.kind !== 'commit' || ready.some((each) => Number(each.shown?.sequence) > at);
       if (!alone && ready.length > 1) this.together++;
       for (const each of alone ? [member] : [member, ...ready]) {
         const state = this.ledger.states(each.space)[at] ?? new Map();
-        const shown = new Map([...(each.shown?.set.entries ?? [])].map(([key, entry]) => [key, entry.text]));
+        const shown = new Map([...(each.shown?.set.items ?? [])].map(([key, item]) => [key, item.text]));
         expect(shown, `${each.view} at ${at}`).toEqual(query(state, each.view, each.params));
       }
     }
@@ -157,9 +157,9 @@ describe('the client against a gateway in memory', () => {
       try {
         for (let i = 0; i < 600; ++i) world.turn();
         world.settle();
-        for (const each of world.machine.subscriptions.all.values()) {
+        for (const each of world.machine.allSubscriptions.all.values()) {
           const states = world.ledger.states(each.space);
-          const texts = new Map([...(each.shown?.set.entries ?? [])].map(([key, entry]) => [key, entry.text]));
+          const texts = new Map([...(each.shown?.set.items ?? [])].map(([key, item]) => [key, item.text]));
           expect(texts).toEqual(query(states[states.length - 1] ?? new Map(), each.view, each.params));
         }
       } catch (error) {

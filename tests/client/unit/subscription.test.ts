@@ -24,7 +24,7 @@ describe('a subscription', () => {
 
   it('a_snapshot_is_shown_at_ready_and_not_before', () => {
     const recorder = new Recorder().online();
-    recorder.step({ type: 'subscribe', number: 1, view: 'v', space: '1', params: {} });
+    recorder.subscribe(1);
     recorder.message({ type: 'subscribed', id: recorder.wire(1), channel: 'c', context: 'x', resumed: false });
     recorder.message({ type: 'snapshot', channel: 'c', records: [one] });
     recorder.message({ type: 'snapshot', channel: 'c', records: [two] });
@@ -169,7 +169,7 @@ describe('a subscription', () => {
   it('an_error_without_retry_after_is_final', () => {
     for (const code of ['invalid_view', 'invalid_value', 'forbidden', 'bad_request', 'too_many_subscriptions']) {
       const recorder = new Recorder().online();
-      recorder.step({ type: 'subscribe', number: 1, view: 'v', space: '1', params: {} });
+      recorder.subscribe(1);
       recorder.message({ type: 'error', id: recorder.wire(1), code, message: 'why' });
       expect(recorder.subscription(1)).toMatchObject({ phase: 'failed', error: { code, message: 'why' } });
     }
@@ -201,7 +201,7 @@ describe('a subscription', () => {
 
   it('same_as_shares_the_set_and_outlives_the_first', () => {
     const recorder = new Recorder().online().live(1, [one]);
-    recorder.step({ type: 'subscribe', number: 2, view: 'v', space: '1', params: {} });
+    recorder.subscribe(2);
     const first = recorder.wire(1);
     recorder.message({ type: 'subscribed', id: recorder.wire(2), channel: 'c1', context: 'ctx1', resumed: false, same_as: first });
     expect(recorder.subscription(2).phase).toBe('live');
@@ -215,7 +215,7 @@ describe('a subscription', () => {
   it('same_as_a_channel_that_was_closed_meanwhile_asks_again', () => {
     const recorder = new Recorder().online().live(1, [one]);
     const first = recorder.wire(1);
-    recorder.step({ type: 'subscribe', number: 2, view: 'v', space: '1', params: {} });
+    recorder.subscribe(2);
     const second = recorder.wire(2);
     recorder.step({ type: 'unsubscribe', number: 1 });
     recorder.message({ type: 'subscribed', id: second, channel: 'c1', context: 'ctx1', resumed: false, same_as: first });
@@ -248,7 +248,7 @@ describe('a subscription', () => {
 
   it('case_18_resets_in_a_row_back_off_and_surface_one_error', () => {
     const recorder = new Recorder().online();
-    recorder.step({ type: 'subscribe', number: 1, view: 'v', space: '1', params: {} });
+    recorder.subscribe(1);
     const delays: number[] = [];
     for (let i = 0; i < 10; ++i) {
       const id = recorder.wire(1);
@@ -273,7 +273,7 @@ describe('a subscription', () => {
 
   it('a_record_that_did_not_change_stays_the_same_object_through_a_replacement', () => {
     const recorder = new Recorder().online().live(1, [one, two]);
-    const before = recorder.subscription(1).shown?.set.entries.get('[1]');
+    const before = recorder.subscription(1).shown?.set.items.get('[1]');
     recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
     const id = recorder.wire(1);
     recorder.message(
@@ -282,6 +282,6 @@ describe('a subscription', () => {
       { type: 'snapshot', channel: 'c9', records: [one] },
       { type: 'ready', channel: 'c9', sequence: '9', position: 'p9', head: '9' },
     );
-    expect(recorder.subscription(1).shown?.set.entries.get('[1]')).toBe(before);
+    expect(recorder.subscription(1).shown?.set.items.get('[1]')).toBe(before);
   });
 });

@@ -21,20 +21,25 @@ export interface Delay {
 
 export type TimerName = 'patience' | 'silence' | 'reconnect' | 'refresh' | `subscription:${number}`;
 
-export type Action =
-  | { readonly type: 'get_token' }
-  | { readonly type: 'open' }
-  | { readonly type: 'send'; readonly message: ClientMessage }
+/** Whoever runs the machine. Its calls come in order, and none of them calls the machine back. */
+export interface Host {
+  getToken(): unknown;
+  openSocket(): void;
+  sendMessage(message: ClientMessage): void;
   /** Close the socket, if there is one, and hear nothing of it any more. */
-  | { readonly type: 'drop'; readonly code: number; readonly reason: string }
-  | ({ readonly type: 'set_timer'; readonly name: TimerName } & Delay)
-  | { readonly type: 'clear_timer'; readonly name: TimerName }
+  dropSocket(code: number): void;
+  setTimer(name: TimerName, delay: Delay): void;
+  clearTimer(name: TimerName): void;
   /** The status of the connection, or of one subscription, is another. */
-  | { readonly type: 'connection' }
-  | { readonly type: 'status'; readonly subscription: Subscription }
+  statusChanged(of?: Subscription): void;
   /** One commit became visible, in all views at once. */
-  | { readonly type: 'shown'; readonly shown: readonly Shown<Subscription>[] }
-  | { readonly type: 'error'; readonly error: ClientError };
+  wasShown(shown: readonly Shown<Subscription>[]): void;
+  /** A document that only an extension may know. */
+  unknownDocument(text: string): void;
+  /** What is stored must go. */
+  forgetStored(): void;
+  tellError(error: ClientError): void;
+}
 
 /** The n-th delay in a row (from 0): doubling from a second to half a minute, the upper half of it at random. */
 export function backoff(n: number): Delay {

@@ -1,0 +1,85 @@
+// Parsers for records that keep every digit; given to `connect` or `subscribe` as the option `parse`. Whoever does not use them does
+// not carry them.
+
+import { eachElement, eachMember, endOfValue, fail, skipBlanks } from './json.js';
+
+/** What JSON.parse would give, except that no number loses a digit: see parseNumber. */
+export function parseLossless(text: string): unknown {
+  const at = skipBlanks(text, 0);
+  const end = endOfValue(text, at);
+  if (skipBlanks(text, end) !== text.length) fail(end, 'the end');
+  return losslessValue(text, at, end);
+}
+
+function losslessValue(text: string, at: number, end: number): unknown {
+  const first = text[at] ?? '';
+  if (first === '[') {
+    const out: unknown[] = [];
+    eachElement(text, at, (from, to) => out.push(losslessValue(text, from, to)));
+    return out;
+  }
+  if (first === '{') {
+    const out: Record<string, unknown> = {};
+    eachMember(text, at, (name, from, to) => {
+      put(out, name, losslessValue(text, from, to));
+    });
+    return out;
+  }
+  const slice = text.slice(at, end);
+  return /[-\d]/.test(first) ? parseNumber(slice) : (JSON.parse(slice) as unknown);
+}
+
+/**
+ * A number where a double holds exactly what is written; else an integer is a bigint and anything with a fraction or an
+ * exponent (1.10, 1e400) is its text.
+ */
+function parseNumber(slice: string): number | bigint | string {
+  const value = JSON.parse(slice) as number;
+  if (/^-?\d+$/.test(slice)) return Number.isSafeInteger(value) ? value : BigInt(slice);
+  return String(value) === slice ? value : slice;
+}
+
+/** Turns the JSON text of one column's value, which is not null, into what the application wants to see. */
+export type Column = (text: string) => unknown;
+
+/** int8: a bigint, whatever its size. */
+export const bigint: Column = (text) => BigInt(text);
+
+/** numeric: its digits as PostgreSQL wrote them, `1.10` and `1e400` too; NaN and the infinities come as text anyway. */
+export const digits: Column = (text) => (text.startsWith('"') ? (JSON.parse(text) as string) : text);
+
+/** timestamptz, timestamp, date: a Date. Infinity and what lies beyond the years of a Date gives an invalid one. */
+export const date: Column = (text) => new Date(JSON.parse(text) as string);
+
+/**
+ * A parser by the types of columns: `columns({ id: bigint, price: digits, due: date })`, or `price: (text) => new Decimal(text)`.
+ * Columns that are not named are parsed as by `parseLossless`; null stays null.
+ */
+export function columns(types: { readonly [column: string]: Column }): (text: string) => unknown {
+  const byName = new Map(Object.entries(types));
+  return (text) => {
+    const out: Record<string, unknown> = {};
+    eachMember(text, 0, (name, from, to) => {
+      const column = byName.get(name);
+      const slice = text.slice(from, to);
+      put(out, name, column === undefined ? losslessValue(text, from, to) : slice === 'null' ? null : column(slice));
+    });
+    return out;
+  };
+}
+
+/** A column may be called __proto__, which an assignment would take for the prototype. */
+function put(object: object, name: string, value: unknown): void {
+  Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** JSON text of a value that may hold bigints. */
+export function stringify(value: unknown): string {
+  if (typeof value === 'bigint') return String(value);
+  if (Array.isArray(value)) return `[${value.map(stringify).join()}]`;
+  if (typeof value === 'object' && value !== null && !('toJSON' in value)) {
+    const members = Object.entries(value).filter(([, member]) => member !== undefined);
+    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${stringify(member)}`).join()}}`;
+  }
+  return JSON.stringify(value) ?? 'null';
+}

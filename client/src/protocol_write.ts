@@ -1,0 +1,107 @@
+// The messages and documents of writing, which only writer.ts knows: whoever does not write does not carry them.
+
+import {
+  list,
+  membersOf,
+  number,
+  optional,
+  readDocument,
+  readMembers,
+  sequence,
+  string,
+  type Reader,
+  type Sequence,
+  type Shape,
+} from './protocol.js';
+
+interface MutationTarget {
+  readonly collection: string;
+  /** The primary key's columns, in the order of the key. */
+  readonly key: readonly unknown[];
+  /** By conflict group: the sequence that the client has seen. */
+  readonly bases?: { readonly [group: string]: Sequence };
+}
+
+export type Mutation =
+  | ({ readonly kind: 'create' | 'put'; readonly record: object } & MutationTarget)
+  | ({ readonly kind: 'update'; readonly changed: object } & MutationTarget)
+  | ({ readonly kind: 'delete' } & MutationTarget);
+
+/** One commit: all its mutations, or none. */
+export interface Mutate {
+  readonly type: 'mutate';
+  readonly space: string;
+  /** 1, 2, 3 … for each client and space: a decimal string. */
+  readonly number: string;
+  readonly mutations: readonly Mutation[];
+  readonly request_id?: string;
+  readonly provenance?: object;
+}
+
+/** Asks for the receipts of this client whose number is above `after`. */
+export interface AskReceipts {
+  readonly type: 'receipts';
+  readonly space: string;
+  readonly after: string;
+}
+
+/** Of one mutation of this client. `text` is the receipt as it came: the same bytes at each replay. */
+export interface Receipt {
+  readonly client: string;
+  readonly number: string;
+  readonly sequence: Sequence;
+  readonly outcome: 'applied' | 'no_op' | 'rejected' | string;
+  readonly reason?: string;
+  readonly detail?: string;
+  /** Of a conflict: the groups that have moved, and to which version. */
+  readonly groups?: { readonly [group: string]: Sequence };
+  readonly text: string;
+}
+
+export interface Receipts {
+  readonly type: 'receipts';
+  readonly space: string;
+  readonly sequence: Sequence;
+  readonly receipts: readonly Receipt[];
+}
+
+/** Why a mutation was not processed: its number stays free. */
+export interface MutationError {
+  readonly type: 'error';
+  readonly code: string;
+  readonly message: string;
+  readonly space: string;
+  readonly number: string;
+  readonly expected?: string;
+  /** Milliseconds. */
+  readonly retry_after?: number;
+}
+
+const object: Reader<{ readonly [group: string]: Sequence }> = (slice) => JSON.parse(slice ?? '') as never;
+
+const receipt: Shape<Omit<Receipt, 'text'>> = {
+  client: string,
+  number: sequence,
+  sequence,
+  outcome: string,
+  reason: optional(string),
+  detail: optional(string),
+  groups: optional(object),
+};
+
+const shapes: { readonly receipts: Shape<Receipts>; readonly error: Shape<MutationError> } = {
+  receipts: { space: string, sequence, receipts: list((text) => ({ ...readMembers(membersOf(text), receipt), text })) },
+  error: {
+    code: string,
+    message: string,
+    space: string,
+    number: string,
+    expected: optional(string),
+    retry_after: optional(number),
+  },
+};
+
+/** A document of writing; undefined: one that is not of it. */
+export function decodeWriting(text: string): Receipts | MutationError | undefined {
+  return readDocument(text, shapes) as Receipts | MutationError | undefined;
+}

@@ -1,0 +1,42 @@
+// The machine's calls as values: what a test can keep and look at.
+
+import type { Shown } from '../../../client/src/channels.js';
+import type { ClientError, Delay, Host, TimerName } from '../../../client/src/host.js';
+import type { ClientMessage } from '../../../client/src/protocol.js';
+import type { Subscription } from '../../../client/src/subscriptions.js';
+
+export type Action =
+  | { readonly type: 'get_token' }
+  | { readonly type: 'open' }
+  | { readonly type: 'send'; readonly message: ClientMessage }
+  | { readonly type: 'drop'; readonly code: number }
+  | ({ readonly type: 'set_timer'; readonly name: TimerName } & Delay)
+  | { readonly type: 'clear_timer'; readonly name: TimerName }
+  | { readonly type: 'connection' }
+  | { readonly type: 'status'; readonly subscription: Subscription }
+  | { readonly type: 'shown'; readonly shown: readonly Shown<Subscription>[] }
+  | { readonly type: 'unknown'; readonly text: string }
+  | { readonly type: 'forget' }
+  | { readonly type: 'error'; readonly error: ClientError };
+
+export function hostOf(perform: (action: Action) => void): Host {
+  return {
+    getToken: () => perform({ type: 'get_token' }),
+    openSocket: () => perform({ type: 'open' }),
+    sendMessage: (message) => perform({ type: 'send', message }),
+    dropSocket: (code) => perform({ type: 'drop', code }),
+    setTimer: (name, delay) => perform({ type: 'set_timer', name, ...delay }),
+    clearTimer: (name) => perform({ type: 'clear_timer', name }),
+    statusChanged: (subscription) => perform(subscription === undefined ? { type: 'connection' } : { type: 'status', subscription }),
+    wasShown: (shown) => perform({ type: 'shown', shown }),
+    unknownDocument: (text) => perform({ type: 'unknown', text }),
+    forgetStored: () => perform({ type: 'forget' }),
+    tellError: (error) => perform({ type: 'error', error }),
+  };
+}
+
+/** The event of a timer that rings. */
+export function ringing(name: string): { type: 'silence' } | { type: 'due'; number: number } {
+  const number = /^subscription:(\d+)$/.exec(name)?.[1];
+  return number === undefined ? { type: name as 'silence' } : { type: 'due', number: Number(number) };
+}
