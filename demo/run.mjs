@@ -69,8 +69,7 @@ function embeddedDatabase() {
 async function startGateway(origin) {
   rmSync(readyFile, { force: true });
   const flags = ['--embedded', directory, '--listen', '127.0.0.1:0', '--ready-file', readyFile, '--origins', origin];
-  // The history that returning clients need is kept, not all there ever was: the demo must not fill a disk.
-  flags.push('--prune-keep', '20000', '--time-drain', '1s');
+  flags.push('--time-drain', '1s');
   gateway = spawn(viewgate, ['serve', ...flags], { stdio: ['ignore', 'inherit', 'inherit'] });
   gateway.once('error', (error) => {
     process.stderr.write(`${viewgate}: ${error.message}\n`);
@@ -95,6 +94,8 @@ try {
   await prepare(embeddedDatabase(), Number(options.scale ?? 10), say);
   say('the model');
   await run(viewgate, ['model', 'apply', join(here, 'model.sql'), '--database', embeddedDatabase()]);
+  // The history that returning clients need is kept, not all there ever was: the demo must not fill a disk.
+  await run(viewgate, ['retention', 'set', '--commits', '20000', '--database', embeddedDatabase()]);
   address = `ws://${listens}/v1/socket`;
   await server.pgbench.setRate(10);
   say('ready; Ctrl-C stops everything');

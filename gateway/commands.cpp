@@ -87,6 +87,7 @@ int run_program(int argc, const char* const* argv) {
   add_serve_command(app);
   add_model_commands(app);
   add_ledger_commands(app);
+  add_history_commands(app);
   add_token_command(app);
   add_version_command(app);
   try {

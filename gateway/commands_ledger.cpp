@@ -1,4 +1,4 @@
-// `viewgate capture | uncapture | migrate | prune`: what an operator does to the database.
+// `viewgate capture | uncapture | migrate`: what an operator does to the database.
 #include <iostream>
 #include <memory>
 
@@ -9,11 +9,7 @@
 namespace viewgate::gateway {
 namespace {
 
-using ledger::pg::Params;
-
 const std::vector<std::string_view> database_keys{"database"};
-
-Params params_of(std::initializer_list<std::string> values) { return Params(values.begin(), values.end()); }
 
 void add_capture(CLI::App& app) {
   auto* command = app.add_subcommand("capture", "record every write of a table, from now on");
@@ -51,40 +47,12 @@ void add_migrate(CLI::App& app) {
   });
 }
 
-/// The horizon is raised in one transaction, the rows go in later ones, so that no reader is cut off in the middle of a
-/// batch.
-void prune(CommandDatabase& database, const std::string& space, const std::string& keep) {
-  const auto horizon = database.exec("select viewgate.prune($1, $2::bigint)", params_of({space, keep}));
-  while (database.exec("select viewgate.prune_batch($1, 5000)", params_of({space}))[0].integer(0) > 0) {
-  }
-  std::cout << "space " << space << " is kept from commit " << horizon[0].text(0) << "\n";
-}
-
-void add_prune(CLI::App& app) {
-  auto* command = app.add_subcommand("prune", "forget old commits");
-  const auto flags = std::make_shared<ConfigFlags>(*command, database_keys);
-  const auto space = std::make_shared<std::string>();
-  const auto keep = std::make_shared<std::int64_t>(0);
-  command->add_option("--space", *space, "only this one; else all");
-  command->add_option("--keep", *keep, "how many commits stay in each space")
-      ->required()
-      ->check(CLI::NonNegativeNumber);
-  command->callback([flags, space, keep] {
-    CommandDatabase database(flags->read().database);
-    const auto number = std::to_string(*keep);
-    if (!space->empty()) return prune(database, *space, number);
-    const auto spaces = database.exec("select name from viewgate.spaces order by space", Params());
-    for (int i = 0; i < spaces.size(); ++i) prune(database, spaces[i].string(0), number);
-  });
-}
-
 }  // namespace
 
 void add_ledger_commands(CLI::App& app) {
   add_capture(app);
   add_uncapture(app);
   add_migrate(app);
-  add_prune(app);
 }
 
 }  // namespace viewgate::gateway

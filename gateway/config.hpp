@@ -82,7 +82,6 @@ struct Config {
   std::string notifications;
   std::string fsync_off;
 
-  std::int64_t prune_keep = 0;
   std::chrono::milliseconds prune_interval{};
 
   std::string log_level;

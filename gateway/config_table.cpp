@@ -186,8 +186,14 @@ constexpr std::array table = std::to_array<Setting>({
     {"ledger.fsync_off", choice, &C::fsync_off, "refuse", 0, 0, "refuse|accept",
      "a database that may lose commits in a crash; accept it for throw-away data only"},
 
-    {"prune.keep", count, &C::prune_keep, "0", 0, many, {}, "commits kept per space; 0 = all"},
-    {"prune.interval", duration, &C::prune_interval, "10s", 10, day, {}, "how often is pruned"},
+    {"prune.interval",
+     duration,
+     &C::prune_interval,
+     "1m",
+     10,
+     day,
+     {},
+     "how often commits are deleted that `viewgate retention` lets go"},
 
     {"log.level", choice, &C::log_level, "info", 0, 0, "debug|info|warn|error", "what is logged"},
     {"log.format", choice, &C::log_format, "text", 0, 0, "text|json", "form of a log line"},

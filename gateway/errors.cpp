@@ -10,6 +10,7 @@ Refusal refusal_of(ledger::errc code, std::chrono::milliseconds retry_after) {
     case history_diverged:
     case invalid_cursor:  // beyond the head of this ledger: it was made by one that had more
       return Refusal{ResetReason::history_diverged};
+    case history_erased:
     case log_corrupt:
     case commit_too_large:
       return Refusal{ResetReason::state_unavailable};
@@ -109,6 +110,7 @@ ExitStatus exit_status_of(ledger::errc code) {
       return ExitStatus::usage;
     case history_unavailable:
     case history_diverged:
+    case history_erased:
     case commit_too_large:
     case log_corrupt:
     case rejected:

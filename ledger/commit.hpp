@@ -37,7 +37,8 @@ struct Position {
 
 /// What happened to one record. `moved`: the row still exists but belongs to another space (or none) now; for this
 /// space it has a `before` and no `after`, like `deleted`, but it is not a tombstone.
-enum class ChangeKind : std::uint8_t { created, updated, deleted, moved };
+/// `erased`: its values were taken out of the history, and what happened is not told any more. Only the raw log hands it on.
+enum class ChangeKind : std::uint8_t { created, updated, deleted, moved, erased };
 
 /// One change of one record. Texts are JSON as PostgreSQL's to_jsonb(…)::text wrote it.
 struct Change {
@@ -45,8 +46,8 @@ struct Change {
   ChangeKind kind = ChangeKind::created;
   std::string collection;             ///< "schema.table" of a captured table, or a managed collection's name
   std::string key;                    ///< JSON array of the primary key's columns, for example [42] or ["a", 7]
-  std::optional<std::string> before;  ///< JSON object; absent for created
-  std::optional<std::string> after;   ///< JSON object; absent for deleted and moved
+  std::optional<std::string> before;  ///< JSON object; absent for created and erased
+  std::optional<std::string> after;   ///< JSON object; absent for deleted, moved and erased
   std::vector<std::string> groups{};  ///< the conflict groups that it moved; empty for captured tables
 };
 

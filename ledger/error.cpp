@@ -42,6 +42,8 @@ const char* name(errc code) {
       return "history_unavailable";
     case errc::history_diverged:
       return "history_diverged";
+    case errc::history_erased:
+      return "history_erased";
     case errc::commit_too_large:
       return "commit_too_large";
     case errc::log_corrupt:

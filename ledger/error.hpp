@@ -17,6 +17,7 @@ enum class errc {
   invalid_limit,         ///< below one
   history_unavailable,   ///< below the horizon (the seed's HistoryUnavailable)
   history_diverged,      ///< the stamp at that sequence is another: the database lost commits (restore, failover)
+  history_erased,        ///< values of commits after that position were erased: no view can be told from there on
   commit_too_large,      ///< pull would exceed its byte limit
   log_corrupt,           ///< sequences read are not contiguous: never delivered
   unavailable,           ///< the database cannot be reached, or the connection broke

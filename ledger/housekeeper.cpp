@@ -12,7 +12,10 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPruneBatch = 1000;  // commits deleted in one transaction
+constexpr int kPruneBatch = 1000;   // commits deleted in one transaction
+constexpr int kSpacesPerAsk = 500;  // to be pruned
+constexpr int kPatience =
+    6;  // a round over many spaces, or the deletion of many rows, takes longer than others' questions
 
 }  // namespace
 
@@ -43,9 +46,7 @@ asio::awaitable<void> Housekeeper::run(std::shared_ptr<Housekeeper> self) {
     // What failed is tried again next time; whether the database can be reached at all is the tailer's to tell.
     if (failed) self->connection_.close();
     if (self->stopped_) co_return;
-    Clock::time_point until = self->captures_at_;
-    if (self->options_.prune_keep > 0) until = std::min(until, self->prune_at_);
-    self->timer_.expires_at(until);
+    self->timer_.expires_at(std::min(self->captures_at_, self->prune_at_));
     boost::system::error_code ignored;
     co_await self->timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
@@ -54,7 +55,7 @@ asio::awaitable<void> Housekeeper::run(std::shared_ptr<Housekeeper> self) {
 pg::Task<void> Housekeeper::turn() {
   const Clock::time_point now = Clock::now();
   const bool captures_due = now >= captures_at_;
-  const bool prune_due = options_.prune_keep > 0 && now >= prune_at_;
+  const bool prune_due = now >= prune_at_;
   if (captures_due) captures_at_ = now + options_.captures_interval;
   if (prune_due) prune_at_ = now + options_.prune_interval;
   if (!connection_.is_idle()) {
@@ -66,43 +67,59 @@ pg::Task<void> Housekeeper::turn() {
     if (!connected) co_return connected.error();
   }
   if (captures_due) {
-    std::string sql = "select count(*) from viewgate.check_captures()";
-    auto checked = co_await connection_.exec(std::move(sql), pg::Params(), options_.time_max);
+    auto checked = co_await ask("select count(*) from viewgate.check_captures()");
     if (!checked) co_return checked.error();
   }
   if (!prune_due) co_return Result<void>();
   co_return co_await prune();
 }
 
+pg::Task<pg::Rows> Housekeeper::ask(std::string sql, pg::Params params) {
+  return connection_.exec(std::move(sql), std::move(params), kPatience * options_.time_max);
+}
+
+/// A session that ends gives the lock back, so a node that dies in here stops nobody.
 pg::Task<void> Housekeeper::prune() {
-  // A tenth more than what is kept may gather, so that a busy space is not pruned commit by commit.
-  std::string sql = "select name from viewgate.spaces where head - retained_from + 1 > $1::bigint + $1::bigint / 10";
-  pg::Params params;
-  params.emplace_back(std::to_string(options_.prune_keep));
-  auto grown = co_await connection_.exec(std::move(sql), std::move(params), options_.time_max);
-  if (!grown) co_return grown.error();
-  for (int i = 0; i < grown->size(); ++i) {
-    auto pruned = co_await prune_space((*grown)[i].string(0));
-    if (!pruned) co_return pruned.error();
-  }
+  auto locked = co_await ask("select pg_try_advisory_lock(viewgate.pruner_lock())");
+  if (!locked) co_return locked.error();
+  if (!(*locked)[0].boolean(0)) co_return Result<void>();
+  auto done = co_await prune_spaces();
+  if (!done) co_return done.error();
+  auto unlocked = co_await ask("select pg_advisory_unlock(viewgate.pruner_lock())");
+  if (!unlocked) co_return unlocked.error();
   co_return Result<void>();
+}
+
+pg::Task<void> Housekeeper::prune_spaces() {
+  std::string after;
+  for (;;) {
+    pg::Params params;
+    params.emplace_back(after);
+    params.emplace_back(std::to_string(kSpacesPerAsk));
+    auto due = co_await ask("select space, name, kept from viewgate.prunable($1, $2::int)", std::move(params));
+    if (!due) co_return due.error();
+    for (int i = 0; i < due->size(); ++i) {
+      after = (*due)[i].string(0);
+      auto pruned = co_await prune_space((*due)[i].string(1), (*due)[i].string(2));
+      if (!pruned) co_return pruned.error();
+    }
+    if (due->size() < kSpacesPerAsk) co_return Result<void>();
+  }
 }
 
 /// The horizon first, in a transaction of its own; what is below it is deleted in later ones, so that a reader that
 /// misses a commit also sees the horizon that explains it.
-pg::Task<void> Housekeeper::prune_space(std::string space) {
-  std::string raise = "select viewgate.prune($1, $2)";
-  pg::Params kept;
-  kept.emplace_back(space);
-  kept.emplace_back(std::to_string(options_.prune_keep));
-  auto raised = co_await connection_.exec(std::move(raise), std::move(kept), options_.time_max);
+pg::Task<void> Housekeeper::prune_space(std::string space, std::string kept) {
+  pg::Params horizon;
+  horizon.emplace_back(space);
+  horizon.emplace_back(std::move(kept));
+  auto raised = co_await ask("select viewgate.prune_before($1, $2::bigint)", std::move(horizon));
   if (!raised) co_return raised.error();
   for (;;) {
-    std::string batch = "select viewgate.prune_batch($1, $2)";
     pg::Params params;
     params.emplace_back(space);
     params.emplace_back(std::to_string(kPruneBatch));
-    auto deleted = co_await connection_.exec(std::move(batch), std::move(params), options_.time_max);
+    auto deleted = co_await ask("select viewgate.prune_batch($1, $2::int)", std::move(params));
     if (!deleted) co_return deleted.error();
     const std::int64_t count = (*deleted)[0].integer(0);
     pruned_ += static_cast<std::uint64_t>(count);

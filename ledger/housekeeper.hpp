@@ -1,6 +1,7 @@
 // What must be done now and then beside following the log: check the captured tables (viewgate.check_captures finds
-// holes and moves the registry's mark, which the tailer's look sees), and prune. On a connection of its own, so that a
-// long delete never delays a commit. Any node may do it, several at once do no harm.
+// holes and moves the registry's mark, which the tailer's look sees), and prune what the rules in viewgate.retention let
+// go. On a connection of its own, so that a long delete never delays a commit. Any node checks, several at once do no
+// harm; one node at a time prunes, the one that holds an advisory lock.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -17,8 +18,7 @@ namespace viewgate::ledger {
 
 struct HousekeeperOptions {
   std::chrono::milliseconds captures_interval{2000};
-  std::chrono::milliseconds prune_interval{5000};
-  std::int64_t prune_keep = 0;  ///< commits per space; 0: nothing is pruned
+  std::chrono::milliseconds prune_interval{60000};
   std::chrono::milliseconds time_max{10000};
 };
 
@@ -35,7 +35,9 @@ class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
   static boost::asio::awaitable<void> run(std::shared_ptr<Housekeeper> self);
   pg::Task<void> turn();
   pg::Task<void> prune();
-  pg::Task<void> prune_space(std::string space);
+  pg::Task<void> prune_spaces();
+  pg::Task<void> prune_space(std::string space, std::string kept);
+  pg::Task<pg::Rows> ask(std::string sql, pg::Params params = {});
 
   boost::asio::any_io_executor executor_;
   const std::string conninfo_;

@@ -27,13 +27,14 @@ std::optional<ChangeKind> kind_of(std::string_view letter) {
   if (letter == "u") return ChangeKind::updated;
   if (letter == "d") return ChangeKind::deleted;
   if (letter == "m") return ChangeKind::moved;
+  if (letter == "e") return ChangeKind::erased;
   return std::nullopt;
 }
 
 }  // namespace
 
-PartBuilder::PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part)
-    : part_bytes_max_(part_bytes_max), on_part_(std::move(on_part)) {}
+PartBuilder::PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, Erased erased)
+    : part_bytes_max_(part_bytes_max), on_part_(std::move(on_part)), erased_(erased) {}
 
 void PartBuilder::follow(FollowerPtr follower) { followers_.insert_or_assign(follower->space, follower); }
 
@@ -87,6 +88,7 @@ void PartBuilder::append(const pg::Row& row) {
   const std::int64_t ordinal = row.integer(column_ordinal);
   const auto kind = kind_of(row.text(column_kind));
   if (!kind || (!part_->by_key && ordinal != received_ - 1)) return fail(errc::log_corrupt);
+  if (kind == ChangeKind::erased && erased_ == Erased::is_fault) return fail(errc::history_erased);
 
   const std::string_view collection = row.text(column_collection);
   const std::string_view key = row.text(column_key);

@@ -33,14 +33,18 @@ struct Follower {
   Position position;               ///< the last commit that was handed on whole
   std::optional<Stamp> begun;      ///< the stamp of the next commit, where parts of it were handed on
   std::int64_t begun_changes = 0;  ///< how many of its changes
-  std::optional<errc> fault;       ///< log_corrupt or history_diverged: nothing more is handed on
+  std::optional<errc> fault;       ///< log_corrupt, history_diverged, history_erased: nothing more is handed on
   bool is_watched = true;          ///< set to false: nothing more is handed on
 };
 using FollowerPtr = std::shared_ptr<Follower>;
 
+/// What a change is whose values were erased: a fault for views, which cannot tell from it who was inside; or a change
+/// like others for who reads the raw log.
+enum class Erased : std::uint8_t { is_fault, is_change };
+
 class PartBuilder {
  public:
-  PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part);
+  PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, Erased erased = Erased::is_fault);
 
   /// Rows of the follower's space are for it; rows of spaces that nobody follows are ignored.
   void follow(FollowerPtr follower);
@@ -62,6 +66,7 @@ class PartBuilder {
 
   const std::size_t part_bytes_max_;
   const std::function<void(CommitPartPtr)> on_part_;
+  const Erased erased_;
   std::map<std::string, FollowerPtr, std::less<>> followers_;
 
   std::string space_;

@@ -5,7 +5,7 @@ namespace {
 
 constexpr const char* kStandings =
     "select coalesce(s.head, 0), coalesce(s.head_stamp, 0), coalesce(s.retained_from, 1), "
-    "viewgate.position_stamp(w.space, w.sequence) "
+    "viewgate.position_stamp(w.space, w.sequence), coalesce(s.erased_through, 0) "
     "from unnest($1::text[], $2::bigint[]) with ordinality as w(space, sequence, place) "
     "left join viewgate.spaces s on s.space = viewgate.space_key(w.space) order by w.place";
 
@@ -18,6 +18,8 @@ Standing standing_of(const pg::Row& row, Position position) {
     out.broken = errc::history_unavailable;
   } else if (position.sequence > out.head.sequence || stamp != position.stamp) {
     out.broken = errc::history_diverged;
+  } else if (position.sequence.value < row.integer(4)) {
+    out.broken = errc::history_erased;
   }
   return out;
 }
@@ -52,6 +54,8 @@ Error broken_error(errc why, const std::string& space, Position position, Positi
     case errc::history_diverged:
       return Error{why, "",
                    where + ": the ledger has another commit there, or none (restored or failed over?); head is " + end};
+    case errc::history_erased:
+      return Error{why, "", where + ": values of commits that follow were erased; head is " + end};
     default:
       return Error{errc::log_corrupt, "", where + ": the commits that follow are not contiguous; head is " + end};
   }

@@ -16,7 +16,7 @@ namespace viewgate::ledger {
 struct Standing {
   Position head;
   /// history_unavailable: commits after the position were pruned. history_diverged: the position is beyond the head, or
-  /// its commit is another one.
+  /// its commit is another one. history_erased: values of commits after it are gone.
   std::optional<errc> broken;
 };
 

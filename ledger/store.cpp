@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-
-#include "ledger/part_builder.hpp"
+#include <optional>
 
 namespace viewgate::ledger {
 namespace {
@@ -60,82 +59,116 @@ class PageFiller {
 }  // namespace
 
 pg::Task<PullPage> Store::pull(std::string space, Sequence after, std::int64_t limit) {
-  if (limit < 1) {
-    co_return Error{errc::invalid_limit, "",
-                    "limit " + std::to_string(limit) + ": a page has a budget of at least one change"};
-  }
   auto lease = co_await pool_.acquire(options_.time_max);
   if (!lease) co_return lease.error();
-  pg::Connection& connection = **lease;
-  auto window = co_await begin(connection, space);
+  auto window = co_await begin(**lease, space, after, limit);
   if (!window) co_return window.error();
-  std::optional<Error> error;
-  if (after.value < 0 || after > window->watermark) {
-    error = invalid_cursor(space, after, window->watermark);
-  } else if (after.next() < window->retained_from) {
-    error = Error{errc::history_unavailable, "",
-                  "space '" + space + "' is readable after cursor " + std::to_string(window->retained_from.value - 1) +
-                      ", and not after " + number(after) + ": what follows was pruned"};
-  }
-  Result<PullPage> page = PullPage{};
-  if (error) {
-    page = std::move(*error);
-  } else {
-    page = co_await read(connection, space, after, limit);
-  }
-  // Where reading was given up, the connection is closed, and the transaction with it.
-  if (connection.is_open()) {
-    auto ended = co_await connection.exec_script("commit", options_.time_max);
-    if (page && !ended) co_return ended.error();
-  }
-  if (page) page->has_more = page->next_cursor < window->watermark;
-  co_return page;
-}
 
-/// Watermark, horizon and log are read in one snapshot, so that a page is never torn by a prune.
-pg::Task<Store::Window> Store::begin(pg::Connection& connection, std::string space) {
-  std::vector<pg::Statement> statements(2);
-  statements[0].sql = "begin isolation level repeatable read read only";
-  statements[1].sql = "select viewgate.watermark($1), viewgate.retained_from($1)";
-  statements[1].params.emplace_back(std::move(space));
-  auto rows = co_await connection.exec_all(std::move(statements), options_.time_max);
-  if (!rows) co_return rows.error();
-  const pg::Row row = rows->back()[0];
-  Window window;
-  window.watermark = Sequence{row.integer(0)};
-  window.retained_from = Sequence{row.integer(1)};
-  co_return window;
-}
-
-pg::Task<PullPage> Store::read(pg::Connection& connection, std::string space, Sequence after, std::int64_t limit) {
   PageFiller filler(limit, options_.page_bytes_max);
-  filler.page().next_cursor = after;
-  PartBuilder builder(options_.page_bytes_max, [&filler](const CommitPartPtr& part) { filler.take(*part); });
+  const auto take = [&filler](const CommitPartPtr& part) { filler.take(*part); };
+  PartBuilder builder(options_.page_bytes_max, take, Erased::is_change);
   const auto follower = std::make_shared<Follower>(space, Position{after, Stamp{}});
   builder.follow(follower);
-  std::string sql = "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int)";
-  pg::Params params;
-  params.emplace_back(pg::array_text(std::vector<std::string>(1, space)));
-  params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, after.value)));
-  params.emplace_back(std::to_string(std::min<std::int64_t>(limit, std::numeric_limits<std::int32_t>::max())));
-  std::function<bool(const pg::Row&)> on_row = [&](const pg::Row& row) {
-    builder.add(row);
-    return !filler.is_full();
-  };
-  auto done = co_await connection.stream(std::move(sql), std::move(params), std::move(on_row), options_.time_max);
+  std::function<bool()> goes_on = [&filler] { return !filler.is_full(); };
+  auto done = co_await read(**lease, builder, follower, limit, std::move(goes_on), nullptr);
   if (!done && !filler.is_full()) co_return done.error();
-  if (done) builder.finish();
-  if (follower->fault) {
-    co_return Error{*follower->fault, "",
-                    "space '" + space + "' after sequence " + number(follower->position.sequence) +
-                        ": the commits that follow are not contiguous"};
-  }
+  auto ended = co_await end(**lease);
+  if (!ended) co_return ended.error();
   if (filler.is_too_large()) {
     co_return Error{errc::commit_too_large, "",
                     "commit " + number(after.next()) + " of space '" + space + "' has more than " +
                         std::to_string(options_.page_bytes_max) + " bytes: read it in parts"};
   }
-  co_return std::move(filler.page());
+  PullPage page = std::move(filler.page());
+  if (page.commits.empty()) page.next_cursor = after;
+  page.has_more = page.next_cursor < window->watermark;
+  co_return page;
+}
+
+pg::Task<LogPage> Store::stream(std::string space, Sequence after, std::int64_t limit,
+                                std::function<bool(CommitPartPtr)> on_part, pg::Pace* pace) {
+  auto lease = co_await pool_.acquire(options_.time_max);
+  if (!lease) co_return lease.error();
+  auto page = co_await begin(**lease, space, after, limit);
+  if (!page) co_return page.error();
+
+  const auto follower = std::make_shared<Follower>(space, Position{after, Stamp{}});
+  bool is_taken = true;
+  const auto take = [&](CommitPartPtr part) {
+    is_taken = on_part(std::move(part));
+    follower->is_watched = is_taken;
+  };
+  PartBuilder builder(options_.part_bytes_max, take, Erased::is_change);
+  builder.follow(follower);
+  std::function<bool()> goes_on = [&is_taken] { return is_taken; };
+  auto done = co_await read(**lease, builder, follower, limit, std::move(goes_on), pace);
+  if (!done) co_return done.error();
+  auto ended = co_await end(**lease);
+  if (!ended) co_return ended.error();
+  page->next_cursor = follower->position.sequence;
+  page->stamp = follower->position.stamp;
+  co_return page;
+}
+
+/// Watermark, horizon and log are read in one snapshot, so that a page is never torn by a prune. Refuses what cannot be read.
+pg::Task<LogPage> Store::begin(pg::Connection& connection, std::string space, Sequence after, std::int64_t limit) {
+  if (limit < 1) {
+    co_return Error{errc::invalid_limit, "",
+                    "limit " + std::to_string(limit) + ": a page has a budget of at least one change"};
+  }
+  std::vector<pg::Statement> statements(2);
+  statements[0].sql = "begin isolation level repeatable read read only";
+  statements[1].sql = "select viewgate.watermark($1), viewgate.retained_from($1)";
+  statements[1].params.emplace_back(space);
+  auto rows = co_await connection.exec_all(std::move(statements), options_.time_max);
+  if (!rows) co_return rows.error();
+  const pg::Row row = rows->back()[0];
+  LogPage page;
+  page.next_cursor = after;
+  page.watermark = Sequence{row.integer(0)};
+  page.retained_from = Sequence{row.integer(1)};
+  std::optional<Error> refused;
+  if (after.value < 0 || after > page.watermark) {
+    refused = invalid_cursor(space, after, page.watermark);
+  } else if (after.next() < page.retained_from) {
+    refused = Error{errc::history_unavailable, "",
+                    "space '" + space + "' is readable after cursor " + std::to_string(page.retained_from.value - 1) +
+                        ", and not after " + number(after) + ": what follows was pruned"};
+  }
+  if (!refused) co_return page;
+  auto ended = co_await end(connection);
+  if (!ended) co_return ended.error();
+  co_return std::move(*refused);
+}
+
+/// Where reading was given up, the connection is closed, and the transaction with it.
+pg::Task<void> Store::end(pg::Connection& connection) {
+  if (!connection.is_open()) co_return Result<void>();
+  co_return co_await connection.exec_script("commit", options_.time_max);
+}
+
+/// One page's rows become parts. Errors: those of the connection (`rejected` where goes_on said no), log_corrupt.
+pg::Task<void> Store::read(pg::Connection& connection, PartBuilder& builder, const FollowerPtr& follower,
+                           std::int64_t limit, std::function<bool()> goes_on, pg::Pace* pace) {
+  std::string sql = "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int)";
+  pg::Params params;
+  params.emplace_back(pg::array_text(std::vector<std::string>(1, follower->space)));
+  params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, follower->position.sequence.value)));
+  params.emplace_back(std::to_string(std::min<std::int64_t>(limit, std::numeric_limits<std::int32_t>::max())));
+  std::function<bool(const pg::Row&)> on_row = [&](const pg::Row& row) {
+    builder.add(row);
+    return goes_on();
+  };
+  // A commit of a million changes is sorted by the server before its first row comes; a dead server is found by TCP.
+  constexpr int silence_share = 6;
+  auto done = co_await connection.stream(std::move(sql), std::move(params), std::move(on_row),
+                                         silence_share * options_.time_max, pace);
+  if (!done) co_return done.error();
+  builder.finish();
+  if (!follower->fault) co_return Result<void>();
+  co_return Error{*follower->fault, "",
+                  "space '" + follower->space + "' after sequence " + number(follower->position.sequence) +
+                      ": the commits that follow are not contiguous"};
 }
 
 pg::Task<Sequence> Store::watermark(std::string space) {

@@ -1,5 +1,5 @@
-// The raw log of a space for trusted code: whole commits by sequence, unfiltered. It is no client's view cursor, and it
-// is not reachable over the network: what it returns is bound by no policy.
+// The raw log of a space for trusted code: whole commits by sequence, unfiltered. It is no client's view cursor: what it
+// returns is bound by no policy.
 //
 // Coroutines on the pool's thread; the pool outlives them.
 #pragma once
@@ -7,14 +7,26 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "ledger/commit.hpp"
+#include "ledger/part_builder.hpp"
 #include "ledger/pg/pool.hpp"
 
 namespace viewgate::ledger {
 
+/// What a page read in parts came to.
+struct LogPage {
+  Sequence next_cursor;  ///< the last commit that was handed on whole
+  Sequence watermark;
+  Sequence retained_from;
+  Stamp stamp;  ///< of next_cursor; 0 where the page is empty
+  [[nodiscard]] bool has_more() const { return next_cursor < watermark; }
+};
+
 struct StoreOptions {
+  std::size_t part_bytes_max = std::size_t{1024} * 1024;       ///< of record text in one part of a stream
   std::size_t page_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of record text and keys in one page
   std::chrono::milliseconds time_max{10000};
 };
@@ -32,20 +44,23 @@ class Store {
   /// (below the horizon), commit_too_large, log_corrupt.
   pg::Task<PullPage> pull(std::string space, Sequence after, std::int64_t limit);
 
+  /// The same page in parts (of part_bytes_max; commits of up to 500 changes are one), never held whole: `on_part` gets
+  /// each as it comes and returns false to give up (`rejected`). While `pace` says that its taker is full, nothing is
+  /// read, and the server waits, holding a snapshot. Errors: as pull, but commit_too_large.
+  pg::Task<LogPage> stream(std::string space, Sequence after, std::int64_t limit,
+                           std::function<bool(CommitPartPtr)> on_part, pg::Pace* pace = nullptr);
+
   /// The space's last sequence; 0 for one without commits, or that does not exist. Consumes nothing.
   pg::Task<Sequence> watermark(std::string space);
   /// The first sequence that is still readable; 1 where nothing was pruned.
   pg::Task<Sequence> retained_from(std::string space);
 
  private:
-  struct Window {
-    Sequence watermark;
-    Sequence retained_from;
-  };
-
   pg::Task<Sequence> ask(std::string sql, std::string space);
-  pg::Task<Window> begin(pg::Connection& connection, std::string space);
-  pg::Task<PullPage> read(pg::Connection& connection, std::string space, Sequence after, std::int64_t limit);
+  pg::Task<LogPage> begin(pg::Connection& connection, std::string space, Sequence after, std::int64_t limit);
+  pg::Task<void> end(pg::Connection& connection);
+  pg::Task<void> read(pg::Connection& connection, PartBuilder& builder, const FollowerPtr& follower, std::int64_t limit,
+                      std::function<bool()> goes_on, pg::Pace* pace);
 
   pg::Pool& pool_;
   const StoreOptions options_;

@@ -34,8 +34,7 @@ struct TailerOptions {
   std::size_t spaces_per_read = 256;
 
   std::chrono::milliseconds captures_interval{2000};  ///< between checks of the captured tables
-  std::chrono::milliseconds prune_interval{5000};
-  std::int64_t prune_keep = 0;  ///< commits per space; 0: nothing is pruned
+  std::chrono::milliseconds prune_interval{60000};
 
   bool ignore_notifications = false;  ///< as if none ever arrived: for tests
 };

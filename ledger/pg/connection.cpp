@@ -377,11 +377,11 @@ Task<void> Connection::leave_pipeline(Deadline& deadline) {
 }
 
 Task<void> Connection::stream(std::string sql, Params params, std::function<bool(const Row&)> on_row,
-                              std::chrono::milliseconds silence_max) {
+                              std::chrono::milliseconds silence_max, Pace* pace) {
   Deadline deadline(*socket_, silence_max);
   if (!conn_) co_return closed_error(deadline);
   const bool was_sent = send(conn_, sql, params);
-  co_return co_await receive_stream(was_sent, on_row, deadline);
+  co_return co_await receive_stream(was_sent, on_row, deadline, pace);
 }
 
 Task<void> Connection::stream_prepared(std::string sql, Params params, std::function<bool(const Row&)> on_row,
@@ -394,8 +394,8 @@ Task<void> Connection::stream_prepared(std::string sql, Params params, std::func
 }
 
 /// The answer to what was sent, row by row.
-Task<void> Connection::receive_stream(bool was_sent, const std::function<bool(const Row&)>& on_row,
-                                      Deadline& deadline) {
+Task<void> Connection::receive_stream(bool was_sent, const std::function<bool(const Row&)>& on_row, Deadline& deadline,
+                                      Pace* pace) {
   if (!was_sent || PQsetSingleRowMode(conn_) != 1) co_return give_up(error_of(conn_));
   auto flushed = co_await flush(deadline);
   if (!flushed) co_return flushed.error();
@@ -407,6 +407,7 @@ Task<void> Connection::receive_stream(bool was_sent, const std::function<bool(co
     if (PQresultStatus(result->get()) == PGRES_SINGLE_TUPLE) {
       if (!on_row(Row(result->get(), 0)))
         co_return give_up(Error{errc::rejected, "", "the reader of a result gave up"});
+      if (pace && pace->is_full()) co_await pace->wait_for_room();
       deadline.progress();
     } else if (has_failed(result->get()) && !error) {
       error = error_of(result->get());

@@ -39,6 +39,16 @@ struct ConnectOptions {
   std::string planner_settings;  ///< further SET commands, each ended by a semicolon
 };
 
+/// Who takes rows may be slower than the server. Asked after every row; outlives the call, whose time limit does not count
+/// while it waits: whoever paces ends its waits.
+class Pace {
+ public:
+  virtual ~Pace() = default;
+  [[nodiscard]] virtual bool is_full() const = 0;
+  /// Returns when there is room again, or nobody takes rows any more.
+  virtual boost::asio::awaitable<void> wait_for_room() = 0;
+};
+
 struct Statement {
   std::string sql;
   Params params;
@@ -68,10 +78,9 @@ class Connection {
   /// Several commands without parameters or results, separated by semicolons, in one implicit transaction.
   Task<void> exec_script(std::string sql, std::chrono::milliseconds time_max);
 
-  /// Hands on row after row in bounded memory. `silence_max`: the longest time without any progress. on_row returns
-  /// false to give up: the connection is closed and the error is `rejected`.
+  /// Hands on row after row in bounded memory. `silence_max`: the longest time without any progress. on_row returns false to give up: the connection is closed and the error is `rejected`.
   Task<void> stream(std::string sql, Params params, std::function<bool(const Row&)> on_row,
-                    std::chrono::milliseconds silence_max);
+                    std::chrono::milliseconds silence_max, Pace* pace = nullptr);
 
   /// The same for a statement that is run again and again: prepared on this connection at its first use.
   Task<void> stream_prepared(std::string sql, Params params, std::function<bool(const Row&)> on_row,
@@ -99,7 +108,8 @@ class Connection {
   Task<ResultPtr> collect(Deadline& deadline);
   Task<std::string> prepare(const std::string& sql, Deadline& deadline);
   Task<Rows> receive(bool was_sent, Deadline& deadline);
-  Task<void> receive_stream(bool was_sent, const std::function<bool(const Row&)>& on_row, Deadline& deadline);
+  Task<void> receive_stream(bool was_sent, const std::function<bool(const Row&)>& on_row, Deadline& deadline,
+                            Pace* pace = nullptr);
   Task<void> leave_pipeline(Deadline& deadline);
   Error closed_error(const Deadline& deadline);
   Error give_up(Error error);

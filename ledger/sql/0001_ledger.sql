@@ -14,7 +14,7 @@
 --   * Text of a record is to_jsonb(row)::text under pinned settings, the same bytes wherever it is read.
 --
 -- Errors: VG001 a table cannot be captured · VG002 bad input of append · VG003 TRUNCATE under an old snapshot ·
--- VG004 wrong isolation level · VG005 the log is append-only.
+-- VG004 wrong isolation level · VG005 the log is append-only · VG006 a record that still exists is not erased.
 --
 -- Space names are given and shown as they are; keys hold space_key(name).
 
@@ -37,6 +37,7 @@ create table viewgate.horizons (
   name text not null,
   retained_from bigint not null default 1,   -- the first commit that is still readable
   base_stamp bigint not null default 0,      -- stamp of commit retained_from - 1
+  erased_through bigint not null default 0,  -- the last commit of which values were erased: no view goes on from before it
   moved xid8 not null default pg_current_xact_id()  -- the transaction that changed this row last: how look() finds it
 );
 create index horizons_moved on viewgate.horizons (moved);
@@ -53,6 +54,7 @@ create table viewgate.commits (
   role name not null,                        -- the database role of the writer
   at timestamptz not null,                   -- when the writer's transaction began
   numbered xid8 not null,                    -- the transaction that gave the number: how look() finds spaces that moved
+  numbered_at timestamptz not null default clock_timestamp(),  -- when: a commit's age is counted from here
   primary key (space, sequence)
 );
 create index commits_numbered on viewgate.commits (numbered);
@@ -63,7 +65,7 @@ create index commits_numbered on viewgate.commits (numbered);
 -- than the one that took the lock.
 create view viewgate.spaces as
   select h.space, h.name, coalesce(c.sequence, h.retained_from - 1) as head, coalesce(c.stamp, h.base_stamp) as head_stamp,
-         h.retained_from, h.base_stamp
+         h.retained_from, h.base_stamp, h.erased_through
   from viewgate.horizons h
   left join lateral (select c.sequence, c.stamp from viewgate.commits c where c.space = h.space and c.sequence >= h.retained_from
                      order by c.sequence desc limit 1) c on true;
@@ -73,12 +75,13 @@ create table viewgate.changes (
   space text collate "C",
   part bigint,                               -- counter of the first change of its transaction in this space
   counter bigint,                            -- change_counter, drawn when the record was locked by the writer
-  kind "char" not null,                      -- c created, u updated, d deleted, m moved to another space (no CHECK: each
-                                             -- statement would parse it again, a tenth of a capture's cost)
+  kind "char" not null,                      -- c created, u updated, d deleted, m moved to another space, e erased: what
+                                             -- happened is not told any more (no CHECK: each statement would parse it
+                                             -- again, a tenth of a capture's cost)
   collection text collate "C" not null,
   key text collate "C" not null,             -- JSON array of the primary key's columns
-  before text,                               -- null for created
-  after text,                                -- null for deleted and moved
+  before text,                               -- null for created and erased
+  after text,                                -- null for deleted, moved and erased
   primary key (space, part, counter)
 );
 
@@ -247,20 +250,52 @@ end $$;
 
 -- ── the log is append-only ────────────────────────────────────────────────────────────────────────────────────────────────
 
+-- For everybody, the owner included. prune_batch deletes what no reader may ask for any more, erase_record empties values; the
+-- setting by which they are known opens nothing else, see the two triggers below it.
 create function viewgate.refuse_rewriting() returns trigger language plpgsql as $$
 begin
-  if TG_OP = 'DELETE' and current_setting('viewgate.pruning', true) = 'on' then
+  if TG_OP = 'DELETE' and current_setting('viewgate.rewriting', true) = 'prune'
+     or TG_OP = 'UPDATE' and TG_TABLE_NAME = 'changes' and current_setting('viewgate.rewriting', true) = 'erase' then
     return null;
   end if;
   raise exception using errcode = 'VG005',
-    message = format('%s on viewgate.%s: the log is append-only (viewgate.prune and prune_batch shorten it)', TG_OP, TG_TABLE_NAME);
+    message = format('%s on viewgate.%s: the log is append-only (viewgate.prune and prune_batch shorten it, erase_record empties it)',
+                     TG_OP, TG_TABLE_NAME);
 end $$;
+
+-- Whoever prunes: a commit that is still readable stays.
+create function viewgate.refuse_pruning_readable() returns trigger language plpgsql as $$
+begin
+  if exists (select from gone g join viewgate.horizons h on h.space = g.space where g.sequence >= h.retained_from) then
+    raise exception using errcode = 'VG005', message = 'DELETE on viewgate.commits: the log is append-only down to retained_from';
+  end if;
+  return null;
+end $$;
+
+-- Whoever erases: a change loses its values and nothing else.
+create function viewgate.refuse_changing_values() returns trigger language plpgsql as $$
+begin
+  if exists (select from told t where t.kind <> 'e' or t.before is not null or t.after is not null)
+     or exists (select from held h where not exists (
+                  select from told t where (t.space, t.part, t.counter, t.collection, t.key)
+                                         = (h.space, h.part, h.counter, h.collection, h.key))) then
+    raise exception using errcode = 'VG005', message = 'UPDATE on viewgate.changes: the log is append-only but for erasing values';
+  end if;
+  return null;
+end $$;
+
 create trigger append_only before update or delete or truncate on viewgate.commits
   for each statement execute function viewgate.refuse_rewriting();
 create trigger append_only before update or delete or truncate on viewgate.changes
   for each statement execute function viewgate.refuse_rewriting();
+create trigger only_pruned after delete on viewgate.commits referencing old table as gone
+  for each statement execute function viewgate.refuse_pruning_readable();
+create trigger only_erased after update on viewgate.changes referencing old table as held new table as told
+  for each statement execute function viewgate.refuse_changing_values();
 alter table viewgate.commits enable always trigger append_only;
+alter table viewgate.commits enable always trigger only_pruned;
 alter table viewgate.changes enable always trigger append_only;
+alter table viewgate.changes enable always trigger only_erased;
 
 create function viewgate.move_registry() returns trigger language plpgsql security definer
   set search_path = pg_catalog, pg_temp as $$
@@ -592,57 +627,220 @@ language sql stable as $$
   ) d on true
 $$;
 
--- ── pruning ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+-- ── retention ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- Keeps the newest `keep` commits readable: raises retained_from, which it returns. Deletes nothing: a reader that sees a commit
--- gone must see the raised horizon too, so prune_batch deletes in later transactions. By sequence only: a commit's own clock says
--- when its transaction began, and that may be older than everything that is kept.
-create function viewgate.prune(space text, keep bigint) returns bigint language plpgsql as $$
+-- How long commits stay readable. The rule of a space counts alone; '#default' (no space has such a key) is for all without one.
+-- A commit goes as soon as one limit is passed; no limit = kept for ever, as is everything without a rule.
+create table viewgate.retention (
+  space text collate "C" primary key,
+  name text,                                 -- null: the default
+  commits bigint check (commits >= 0),       -- how many are kept
+  age interval check (age >= '0'),           -- for how long, since they were numbered
+  set_at timestamptz not null default now(),
+  set_by name not null default session_user
+);
+
+-- `space` null = the default.
+create function viewgate.set_retention(space text, commits bigint, age interval) returns void language sql as $$
+  insert into viewgate.retention (space, name, commits, age)
+  values (coalesce(viewgate.space_key($1), '#default'), $1, $2, $3)
+  on conflict on constraint retention_pkey do update
+    set commits = excluded.commits, age = excluded.age, set_at = now(), set_by = session_user
+$$;
+
+-- The space follows the default again; without a default, everything is kept. False: it had no rule.
+create function viewgate.clear_retention(space text) returns boolean language sql as $$
+  with gone as (delete from viewgate.retention r where r.space = coalesce(viewgate.space_key($1), '#default') returning 1)
+  select exists (select from gone)
+$$;
+
+-- The first commit that stays where these limits hold (null = no limit): what prune_before is to be given.
+--
+-- Age counts from when a commit was numbered, never from its writer's own clock: a transaction may have been open for longer
+-- than everything is kept. The walk begins at the oldest commit and ends at the first one that is young enough, so a clock that
+-- was set back keeps more than asked for, and never less.
+create function viewgate.first_kept(space_key text, commits bigint, age interval) returns bigint
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+  s record;
+  kept bigint;
+  oldest timestamptz;
+begin
+  select x.head, x.retained_from into s from viewgate.spaces x where x.space = $1;
+  kept := greatest(s.retained_from, s.head - $2 + 1);
+  if age is not null then
+    oldest := clock_timestamp() - age;
+    kept := coalesce((select c.sequence from viewgate.commits c
+                      where c.space = $1 and c.sequence >= kept and c.numbered_at > oldest order by c.sequence limit 1),
+                     greatest(kept, s.head + 1));
+  end if;
+  return kept;
+end $$;
+
+-- Up to `batch` spaces after `after` (a key) where something is to be done: their rules let commits go, or commits that lie
+-- below the horizon are still there. `kept`: the first commit that stays.
+create function viewgate.prunable(after text, batch int) returns table (space text, name text, kept bigint)
+language sql stable as $$
+  select h.space, h.name, f.kept
+  from viewgate.horizons h
+  left join lateral (select r.* from viewgate.retention r where r.space in (h.space, '#default')
+                     order by r.space = '#default' limit 1) r on true
+  cross join lateral (select case when r.commits is null and r.age is null then h.retained_from
+                                  else viewgate.first_kept(h.space, r.commits, r.age) end as kept) f
+  where h.space > after
+    and (f.kept > h.retained_from
+         or exists (select from viewgate.commits c where c.space = h.space and c.sequence < h.retained_from))
+  order by h.space limit batch
+$$;
+
+-- Whose session holds this advisory lock prunes: one node at a time.
+create function viewgate.pruner_lock() returns bigint language sql immutable as $$ select 8532188541131617382 $$;
+
+-- Raises the horizon: commits below `kept` are not readable any more. Returns retained_from. Deletes nothing: a reader that
+-- sees a commit gone must see the raised horizon too, so prune_batch deletes in later transactions. Nothing is renumbered, also
+-- where no commit stays.
+create function viewgate.prune_before(space text, kept bigint) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
   horizon bigint;
 begin
-  if keep < 0 then
-    raise exception 'viewgate.prune: keep is a number of commits, not %', keep;
-  end if;
   perform viewgate.lock_space($1);
   -- A statement of its own, after the lock: it sees the head.
   update viewgate.horizons h
-  set retained_from = s.head - keep + 1,
-      base_stamp = (select c.stamp from viewgate.commits c where c.space = wanted and c.sequence = s.head - keep),
+  set retained_from = n.kept,
+      base_stamp = (select c.stamp from viewgate.commits c where c.space = wanted and c.sequence = n.kept - 1),
       moved = pg_current_xact_id()
-  from viewgate.spaces s
-  where h.space = wanted and s.space = wanted and s.head - keep + 1 > h.retained_from;
+  from (select least($2, s.head + 1) as kept from viewgate.spaces s where s.space = wanted) n
+  where h.space = wanted and n.kept > h.retained_from;
   select h.retained_from into horizon from viewgate.horizons h where h.space = wanted;
   return horizon;
 end $$;
 
--- Deletes up to `batch` commits below the horizon, oldest first; returns how many, 0 = nothing is left to delete.
+-- The same by count: keeps the newest `keep` commits readable.
+create function viewgate.prune(space text, keep bigint) returns bigint language plpgsql as $$
+begin
+  if keep < 0 then
+    raise exception 'viewgate.prune: keep is a number of commits, not %', keep;
+  end if;
+  perform viewgate.lock_space($1);
+  return viewgate.prune_before($1, viewgate.watermark($1) - keep + 1);
+end $$;
+
+-- Deletes up to `batch` commits below the horizon, oldest first; returns how many (of a very large one a piece at a time), 0 =
+-- nothing is left to delete.
 create function viewgate.prune_batch(space text, batch int) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
+  changes_max constant int := 50000;  -- in one transaction: it holds no lock that anybody waits for, but its end is waited for
   wanted text collate "C" := viewgate.space_key($1);
-  parts bigint[];
+  old record;
+  deleted bigint;
 begin
   perform viewgate.need_read_committed('prune_batch');
   perform viewgate.force_durable();
   if exists (select from viewgate.horizons h where h.space = wanted and h.moved = pg_current_xact_id()) then
     raise exception 'viewgate.prune_batch: the horizon was raised in this transaction, and commits go in a later one';
   end if;
-  perform set_config('viewgate.pruning', 'on', true);
-  with gone as (
-    delete from viewgate.commits c
-    where c.space = wanted and c.sequence in (
-      select o.sequence from viewgate.commits o
-      where o.space = wanted and o.sequence < (select h.retained_from from viewgate.horizons h where h.space = wanted)
-      order by o.sequence limit batch for update skip locked)
-    returning c.part
+  select array_agg(x.sequence) filter (where x.total <= changes_max) as sequences,
+         array_agg(x.part) filter (where x.total <= changes_max) as parts,
+         min(x.sequence) as first, (array_agg(x.part order by x.sequence))[1] as first_part
+    into old
+    from (select c.sequence, c.part, sum(c.changes) over (order by c.sequence) as total
+          from (select o.sequence, o.part, o.changes from viewgate.commits o
+                where o.space = wanted
+                  and o.sequence < (select h.retained_from from viewgate.horizons h where h.space = wanted)
+                order by o.sequence limit batch for update skip locked) c) x;
+  if old.first is null then return 0; end if;
+  perform set_config('viewgate.rewriting', 'prune', true);
+  if old.sequences is null then
+    delete from viewgate.changes h where h.ctid = any(array(
+      select k.ctid from viewgate.changes k where k.space = wanted and k.part = old.first_part limit changes_max));
+    get diagnostics deleted = row_count;
+    if deleted < changes_max then
+      delete from viewgate.commits c where c.space = wanted and c.sequence = old.first;
+    end if;
+  else
+    delete from viewgate.commits c where c.space = wanted and c.sequence = any(old.sequences);
+    delete from viewgate.changes h where h.space = wanted and h.part = any(old.parts);
+  end if;
+  perform set_config('viewgate.rewriting', '', true);
+  return greatest(1, coalesce(cardinality(old.sequences), 0));
+end $$;
+
+-- ── erasure ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Whether a captured table still has the record with this key (a JSON array as text).
+create function viewgate.is_in_table(collection text, key text) returns boolean language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+declare
+  c viewgate.captures;
+  found_one boolean;
+begin
+  select k.* into c from viewgate.captures k where k.collection = $1;
+  if c.relation is null then return false; end if;
+  execute format('select exists (select from %s r where %s)', c.relation,
+                 (select string_agg(format('r.%I = (%L::jsonb ->> %s)::%s', k.name, key, k.nth - 1, format_type(a.atttypid, a.atttypmod)),
+                                    ' and ')
+                  from unnest(c.key_columns) with ordinality k(name, nth)
+                  join pg_attribute a on a.attrelid = c.relation and a.attname = k.name))
+    into found_one;
+  return found_one;
+end $$;
+
+-- Takes the values of a record that is gone out of the history of a space; returns of how many changes. Sequences, the key and
+-- that something happened to it stay: each of its changes becomes one of kind e, without before and after. No view goes on from
+-- before the last of them, since it could not tell who was inside: such readers start anew.
+--
+-- The record must be gone first (VG006), or its next change would bring the values back. A table of the application is the
+-- application's to delete from.
+create function viewgate.erase_record(space text, collection text, key text) returns bigint language plpgsql as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  of_key text collate "C" := ($3::jsonb)::text;
+  parts bigint[];
+begin
+  perform viewgate.number($1);
+  if exists (select from viewgate.records r where r.space = wanted and r.collection = $2 and r.key = of_key)
+     or viewgate.is_in_table($2, of_key) then
+    raise exception using errcode = 'VG006',
+      message = format('record %s of %s still exists: delete it, then erase its history', of_key, $2);
+  end if;
+  perform set_config('viewgate.rewriting', 'erase', true);
+  with emptied as (
+    update viewgate.changes h set kind = 'e', before = null, after = null
+    where h.space = wanted and h.collection = $2 and h.key = of_key and h.kind <> 'e'
+    returning h.part
   )
-  select array_agg(g.part) into parts from gone g;
-  delete from viewgate.changes h where h.space = wanted and h.part = any(parts);
-  perform set_config('viewgate.pruning', 'off', true);
-  return coalesce(cardinality(parts), 0);
+  select array_agg(e.part) into parts from emptied e;
+  perform set_config('viewgate.rewriting', '', true);
+  if parts is null then return 0; end if;
+  update viewgate.horizons h
+  set erased_through = greatest(h.erased_through, (select max(c.sequence) from viewgate.commits c
+                                                   where c.space = wanted and c.part = any(parts))),
+      moved = pg_current_xact_id()
+  where h.space = wanted;
+  return cardinality(parts);
+end $$;
+
+-- Forgets a space: its records, and every commit. One commit without changes is numbered first and none stays readable, so that
+-- readers who hold the last one also learn that what they show is gone. The space's name, its numbering and the horizon stay:
+-- a name that is used again must not repeat numbers. prune_batch deletes what this makes unreadable. Returns the head.
+create function viewgate.erase_space(space text) returns bigint language plpgsql as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+begin
+  perform viewgate.number($1);
+  perform viewgate.append_commit(array[jsonb_populate_record(null::viewgate.waiting, jsonb_build_object(
+    'txid', pg_current_xact_id()::text, 'space', wanted, 'name', $1, 'part', nextval('viewgate.change_counter'), 'changes', 0,
+    'last', 0, 'statements', 0, 'source', 'erase', 'role', viewgate.writer(), 'at', now()))]);
+  perform viewgate.prune($1, 0);
+  delete from viewgate.records r where r.space = wanted;
+  delete from viewgate.retention r where r.space = wanted;
+  return viewgate.watermark($1);
 end $$;
 
 -- ── capture ───────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -65,7 +65,7 @@ TEST(ConfigTable, all_problems_are_told_at_once_each_with_its_place_and_what_is_
   ConfigSources sources;
   sources.file = file.path();
   sources.environment = {{"VIEWGATE_LISTEN", "8080"}, {"VIEWGATE_LISTENS", "x"}};
-  sources.flags = {{"prune.keep", "-1"}};
+  sources.flags = {{"snapshot.queue", "-1"}};
   const auto problems = problems_of(sources);
   EXPECT_THAT(problems, SizeIs(7));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr(":1: threads is \"65\""), HasSubstr("0 to 64"))));
@@ -74,7 +74,7 @@ TEST(ConfigTable, all_problems_are_told_at_once_each_with_its_place_and_what_is_
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr("time.hello is \"5\""), HasSubstr("10ms to 1h"))));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr("VIEWGATE_LISTEN"), HasSubstr("address:port"))));
   EXPECT_THAT(problems, Contains(HasSubstr("\"VIEWGATE_LISTENS\"")));
-  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("--prune-keep"), HasSubstr("\"-1\""))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("--snapshot-queue"), HasSubstr("\"-1\""))));
 }
 
 TEST(ConfigTable, a_file_that_is_not_there_or_not_toml_is_named) {

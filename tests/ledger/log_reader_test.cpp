@@ -155,9 +155,10 @@ TEST_F(ReaderTest, row_42_below_the_horizon_is_unavailable_and_the_last_pruned_p
 TEST_F(ReaderTest, a_hole_in_the_log_is_never_handed_on) {
   for (int i = 1; i <= 5; ++i) append("s1", i);
   session_.run(
-      "begin; alter table viewgate.commits disable trigger append_only;"
+      "begin; alter table viewgate.commits disable trigger user;"
       "delete from viewgate.commits where space = 's1' and sequence = 3;"
-      "alter table viewgate.commits enable always trigger append_only; commit");
+      "alter table viewgate.commits enable always trigger append_only; alter table viewgate.commits enable always "
+      "trigger only_pruned; commit");
   const auto refused = read("s1", {}, 1 << 20);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::log_corrupt);

@@ -90,9 +90,10 @@ TEST_F(TailerTest, another_history_is_told_and_followed_from_its_head) {
   EXPECT_TRUE(reaches("s1", 3));
   // As after a restore that lost commit 3, and another commit that took its number.
   session_.run(
-      "begin; alter table viewgate.commits disable trigger append_only;"
+      "begin; alter table viewgate.commits disable trigger user;"
       "update viewgate.commits set stamp = 77 where space = 's1' and sequence = 3;"
-      "alter table viewgate.commits enable always trigger append_only; commit");
+      "alter table viewgate.commits enable always trigger append_only; alter table viewgate.commits enable always "
+      "trigger only_pruned; commit");
   terminate("viewgate tail");
   EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
   EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_diverged));
@@ -108,9 +109,10 @@ TEST_F(TailerTest, a_ledger_that_is_behind_its_reader_has_another_history) {
   for (int i = 1; i <= 3; ++i) session_.run(append("s1", i));
   EXPECT_TRUE(reaches("s1", 3));
   session_.run(
-      "begin; alter table viewgate.commits disable trigger append_only;"
+      "begin; alter table viewgate.commits disable trigger user;"
       "delete from viewgate.commits where space = 's1' and sequence > 1;"
-      "alter table viewgate.commits enable always trigger append_only; commit");
+      "alter table viewgate.commits enable always trigger append_only; alter table viewgate.commits enable always "
+      "trigger only_pruned; commit");
   terminate("viewgate tail");
   EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
   EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_diverged));
@@ -145,9 +147,10 @@ TEST_F(TailerTest, a_log_with_a_hole_is_never_handed_on) {
   for (int i = 2; i <= 5; ++i) session_.run(append("s1", i));
   number_all(session_);
   session_.run(
-      "begin; alter table viewgate.commits disable trigger append_only;"
+      "begin; alter table viewgate.commits disable trigger user;"
       "delete from viewgate.commits where space = 's1' and sequence = 3;"
-      "alter table viewgate.commits enable always trigger append_only; commit");
+      "alter table viewgate.commits enable always trigger append_only; alter table viewgate.commits enable always "
+      "trigger only_pruned; commit");
   session_.run(append("s2", 1));
   EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
   EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::log_corrupt));
