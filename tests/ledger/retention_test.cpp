@@ -1,0 +1,217 @@
+// How long history is kept, and what is taken out of it: rules, the horizon, what the log refuses, erasing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ledger/sql_log.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Retention : public ::testing::Test {
+ protected:
+  PgSession& session() { return ledger_.session(); }
+  std::string value(const std::string& sql) { return session().value(sql); }
+  void append(const std::string& space, int n, const std::string& text = "") {
+    session().query(
+        "select viewgate.append($1, jsonb_build_array(jsonb_build_object('collection', 'notes', 'key', "
+        "jsonb_build_array($2::int), 'put', jsonb_build_object('n', $2::int, 'text', $3::text))))",
+        {space, std::to_string(n), text});
+    ledger_.number_all();
+  }
+  void erase_record(int n) {
+    session().run("select viewgate.append('a', '[{\"collection\": \"notes\", \"key\": [" + std::to_string(n) +
+                  "], \"delete\": true}]')");
+    session().run("select viewgate.erase_record('a', 'notes', '[" + std::to_string(n) + "]')");
+  }
+  /// As if these commits had been numbered so long ago: the log itself refuses to be told.
+  void age(const std::string& interval, const std::string& condition) {
+    session().run(
+        "begin; alter table viewgate.commits disable trigger user; update viewgate.commits set numbered_at = "
+        "clock_timestamp() - interval '" +
+        interval + "' where " + condition +
+        "; alter table viewgate.commits enable always trigger append_only;"
+        "alter table viewgate.commits enable always trigger only_pruned; commit");
+  }
+  /// "space kept" of all that may be pruned.
+  std::string prunable() {
+    return value("select coalesce(string_agg(p.name || ' ' || p.kept, ', '), '') from viewgate.prunable('', 100) p");
+  }
+  void prune_all() {
+    session().run(
+        "do $$ declare p record; begin for p in select * from viewgate.prunable('', 100) loop "
+        "perform viewgate.prune_before(p.name, p.kept); end loop; end $$");
+    while (value("select coalesce(sum(viewgate.prune_batch(h.name, 100)), 0) from viewgate.horizons h") != "0") {
+    }
+  }
+  SqlLedger ledger_;
+};
+
+TEST_F(Retention, without_a_rule_everything_is_kept) {
+  for (int i = 1; i <= 5; ++i) append("a", i);
+  age("10 years", "true");
+  EXPECT_EQ(prunable(), "");
+  session().run("select viewgate.set_retention('a', null, null)");
+  EXPECT_EQ(prunable(), "") << "a rule without limits";
+}
+
+TEST_F(Retention, a_space_follows_its_own_rule_and_the_others_the_default) {
+  for (const char* space : {"a", "b", "c"}) {
+    for (int i = 1; i <= 5; ++i) append(space, i);
+  }
+  session().run("select viewgate.set_retention(null, 2, null); select viewgate.set_retention('b', 4, null)");
+  EXPECT_EQ(prunable(), "a 4, b 2, c 4");
+  session().run("select viewgate.set_retention('c', null, null)");
+  EXPECT_EQ(prunable(), "a 4, b 2") << "a rule of its own, without limits";
+  EXPECT_EQ(value("select viewgate.clear_retention('b')"), "t");
+  EXPECT_EQ(value("select viewgate.clear_retention('b')"), "f");
+  EXPECT_EQ(prunable(), "a 4, b 4");
+  prune_all();
+  EXPECT_EQ(prunable(), "");
+  EXPECT_EQ(value("select viewgate.retained_from('a') || ' ' || viewgate.retained_from('c')"), "4 1");
+}
+
+TEST_F(Retention, what_either_limit_lets_go_goes) {
+  for (int i = 1; i <= 10; ++i) append("a", i);
+  age("2 hours", "sequence <= 6");
+  session().run("select viewgate.set_retention('a', 8, '1 hour')");
+  EXPECT_EQ(prunable(), "a 7");
+  session().run("select viewgate.set_retention('a', 2, '1 hour')");
+  EXPECT_EQ(prunable(), "a 9");
+  session().run("select viewgate.set_retention('a', 8, '3 hours')");
+  EXPECT_EQ(prunable(), "a 3");
+}
+
+TEST_F(Retention, case_05_a_transaction_open_for_longer_than_everything_is_kept_is_kept_when_it_commits) {
+  for (int i = 1; i <= 3; ++i) append("a", i);
+  PgSession old = ledger_.connect();
+  old.run("begin; select viewgate.append('a', '[{\"collection\": \"notes\", \"key\": [9], \"put\": {}}]')");
+  // Its own clock says 25 hours, which is when its transaction began.
+  old.run("update viewgate.waiting set at = at - interval '25 hours'");
+  age("25 hours", "sequence <= 3");
+  session().run("select viewgate.set_retention('a', null, '24 hours')");
+  old.run("commit");
+  ledger_.number_all();
+  EXPECT_EQ(prunable(), "a 4");
+  prune_all();
+  EXPECT_EQ(ledger_.told("a", 3), "c[9]") << "a reader at 3 gets it";
+  EXPECT_EQ(value("select at < now() - interval '24 hours' from viewgate.commits"), "t");
+}
+
+TEST_F(Retention, a_clock_that_was_set_back_keeps_more_and_never_less) {
+  for (int i = 1; i <= 4; ++i) append("a", i);
+  age("-3 hours", "sequence = 2");
+  age("5 hours", "sequence <> 2");
+  session().run("select viewgate.set_retention('a', null, '1 hour')");
+  EXPECT_EQ(prunable(), "a 2");
+}
+
+TEST_F(Retention, when_all_commits_are_pruned_numbering_goes_on) {
+  for (int i = 1; i <= 3; ++i) append("a", i);
+  const std::string stamp = value("select head_stamp from viewgate.spaces");
+  age("2 hours", "true");
+  session().run("select viewgate.set_retention('a', null, '1 hour')");
+  prune_all();
+  EXPECT_EQ(value("select count(*) from viewgate.commits"), "0");
+  EXPECT_EQ(value("select count(*) from viewgate.changes"), "0");
+  EXPECT_EQ(value("select viewgate.watermark('a') || ' ' || viewgate.retained_from('a')"), "3 4");
+  EXPECT_EQ(value("select viewgate.position_stamp('a', 3)"), stamp) << "who stands at the head goes on";
+  append("a", 4);
+  EXPECT_EQ(ledger_.told("a", 3), "c[4]");
+  EXPECT_EQ(ledger_.head("a"), 4);
+}
+
+TEST_F(Retention, what_a_pruner_left_behind_is_found_again) {
+  for (int i = 1; i <= 5; ++i) append("a", i);
+  session().run("select viewgate.prune('a', 2)");
+  EXPECT_EQ(prunable(), "a 4") << "raised, and the pruner died";
+  prune_all();
+  EXPECT_EQ(value("select count(*) from viewgate.commits"), "2");
+}
+
+TEST_F(Retention, a_commit_of_many_changes_is_deleted_piece_by_piece) {
+  ledger_.make_table();
+  session().run("insert into t select i, 'a', 'x' from generate_series(1, 120000) i");
+  session().run("insert into t values (0, 'a', 'y')");
+  ledger_.number_all();
+  session().run("select viewgate.prune('a', 0)");
+  for (const char* left : {"70001", "20001", "1"}) {
+    EXPECT_EQ(value("select viewgate.prune_batch('a', 100)"), "1");
+    EXPECT_EQ(value("select count(*) from viewgate.changes"), left);
+  }
+  EXPECT_EQ(value("select count(*) from viewgate.commits"), "1");
+  EXPECT_EQ(value("select viewgate.prune_batch('a', 100)"), "1");
+  EXPECT_EQ(value("select viewgate.prune_batch('a', 100)"), "0");
+  EXPECT_EQ(value("select count(*) from viewgate.changes"), "0");
+}
+
+TEST_F(Retention, the_log_refuses_everybody_the_owner_included) {
+  append("a", 1);
+  for (const char* setting : {"", "set viewgate.rewriting = 'prune';", "set viewgate.rewriting = 'erase';"}) {
+    session().run("reset viewgate.rewriting");
+    session().run(std::string(setting) + "select 1");
+    EXPECT_EQ(session().refusal("delete from viewgate.commits"), "VG005") << setting;
+    EXPECT_EQ(session().refusal("update viewgate.commits set stamp = 1"), "VG005") << setting;
+    EXPECT_EQ(session().refusal("update viewgate.changes set after = '{}'"), "VG005") << setting;
+    EXPECT_EQ(session().refusal("update viewgate.changes set kind = 'e', before = null, after = null, key = '[2]'"),
+              "VG005")
+        << setting;
+    EXPECT_EQ(session().refusal("truncate viewgate.commits, viewgate.changes"), "VG005") << setting;
+    session().run("set session_replication_role = replica");
+    EXPECT_EQ(session().refusal("delete from viewgate.commits"), "VG005") << setting;
+    session().run("set session_replication_role = origin");
+  }
+  EXPECT_EQ(ledger_.told("a"), "c[1]");
+}
+
+TEST_F(Retention, erasing_a_record_takes_its_values_and_leaves_sequences_and_other_records) {
+  append("a", 1, "secret");
+  append("a", 2, "public");
+  append("a", 1, "secret still");
+  append("b", 1, "secret of another space");
+  erase_record(1);
+  EXPECT_EQ(ledger_.told("a"), "e[1] | c[2] | e[1] | e[1]");
+  EXPECT_EQ(ledger_.told("b"), "c[1]");
+  EXPECT_EQ(value("select count(*) from viewgate.changes where space = 'a' and coalesce(before, '') || coalesce(after, "
+                  "'') like '%secret%'"),
+            "0");
+  EXPECT_EQ(value("select erased_through from viewgate.spaces where space = 'a'"), "4");
+  append("a", 1, "anew");
+  EXPECT_EQ(ledger_.told("a", 4), "c[1]");
+  EXPECT_EQ(ledger_.head("a"), 5);
+}
+
+TEST_F(Retention, a_record_that_still_exists_is_not_erased) {
+  append("a", 1);
+  EXPECT_EQ(session().refusal("select viewgate.erase_record('a', 'notes', '[1]')"), "VG006");
+  ledger_.make_table();
+  session().run("insert into t values (7, 'a', 'secret'), (8, 'a', 'other')");
+  EXPECT_EQ(session().refusal("select viewgate.erase_record('a', 'public.t', '[7]')"), "VG006");
+  session().run("delete from t where id = 7");
+  EXPECT_EQ(value("select viewgate.erase_record('a', 'public.t', '[7]')"), "2");
+  EXPECT_EQ(value("select viewgate.erase_record('a', 'public.t', '[7]')"), "0") << "there is nothing left";
+  EXPECT_EQ(value("select count(*) from viewgate.changes where concat(before, after) like '%secret%'"), "0");
+  EXPECT_EQ(value("select count(*) from viewgate.changes where after like '%other%'"), "1");
+}
+
+TEST_F(Retention, erasing_a_space_leaves_its_name_and_its_numbering) {
+  for (int i = 1; i <= 3; ++i) append("a", i, "secret");
+  append("b", 1, "kept");
+  session().run("select viewgate.set_retention('a', 5, null)");
+  const std::string before = value("select viewgate.look(null)::text");
+  EXPECT_EQ(value("select viewgate.erase_space('a')"), "4");
+  while (value("select viewgate.prune_batch('a', 100)") != "0") {
+  }
+  for (const char* table : {"commits", "changes", "records", "waiting", "retention"}) {
+    EXPECT_EQ(value(std::string("select count(*) from viewgate.") + table + " where space = 'a'"), "0") << table;
+  }
+  EXPECT_EQ(value("select retained_from || ' ' || viewgate.watermark('a') from viewgate.horizons where space = 'a'"),
+            "5 4");
+  EXPECT_EQ(ledger_.told("b"), "c[1]");
+  append("a", 1, "anew");
+  EXPECT_EQ(ledger_.told("a", 4), "c[1]");
+}
+
+}  // namespace
+}  // namespace viewgate::testing
