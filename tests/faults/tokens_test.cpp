@@ -9,6 +9,7 @@
 
 #include "loadtest/token.hpp"
 #include "row_test.hpp"
+#include "support/tcp_gate.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -139,6 +140,25 @@ TEST_F(Tokens, row_22_wrong_issuer_audience_or_times_are_refused) {
   EXPECT_EQ(WsClient(line.port(), token_of_claims(claims("aud", R"("aud":["another","viewgate"])"))).welcome().type(),
             "welcome")
       << "one audience of several is enough";
+}
+
+TEST_F(Tokens, row_23_a_token_that_names_its_key_or_a_place_of_keys_is_refused_and_nobody_is_asked) {
+  // Whoever would fetch the key from here would find it: the token is signed with the very secret.
+  TcpGate trap(line.cluster().server().socket_directory() / ".s.PGSQL.5432");
+  const std::string url = "\"http://127.0.0.1:" + std::to_string(trap.port()) + "/keys\"";
+  const std::string good = claims("", "");
+  std::vector<BadToken> tokens{
+      {"jwk", token_of_claims(good, R"({"alg":"HS256","jwk":{"kty":"oct","k":"AAAA"}})")},
+      {"x5c", token_of_claims(good, R"({"alg":"HS256","x5c":["AAAA"]})")},
+      {"kid_of_another_path", loadtest::sign_hs256(R"({"alg":"HS256","kid":"/dev/null"})", good, "")},
+      {"kid_of_the_parent", loadtest::sign_hs256(R"({"alg":"HS256","kid":"../../../../dev/null"})", good, "")},
+      {"kid_in_sql", loadtest::sign_hs256(R"({"alg":"HS256","kid":"x' union select 'secret"})", good, "secret")},
+  };
+  for (const char* name : {"jku", "x5u"}) {
+    tokens.push_back({name, token_of_claims(good, R"({"alg":"HS256",")" + std::string(name) + "\":" + url + "}")});
+  }
+  expect_one_answer(line.port(), tokens);
+  EXPECT_EQ(trap.connections(), 0U);
 }
 
 }  // namespace
