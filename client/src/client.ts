@@ -164,11 +164,11 @@ export class Client implements Host {
     this.takeEvent({ type: 'stop' });
   }
 
-  /** For what comes beside the core: see extension.ts. Returns what sends a message, where there is a connection. */
-  extend(extension: Extension): (message: object) => void {
+  /** For what comes beside the core: see extension.ts. Returns what sends a message's text, where there is a connection. */
+  extend(extension: Extension): (text: string) => void {
     this.allExtensions.push(extension);
     Object.assign(this.machine.moreHello, extension.greeting);
-    return (message) => this.socket?.send(encode(message));
+    return (text) => this.socket?.send(text);
   }
 
   /** Steps never nest: what application code asks for inside a listener comes after what is going on. */

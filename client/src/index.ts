@@ -18,4 +18,8 @@ export { compareSequences, type Sequence } from './protocol.js';
 export { Item, type Change, type Updated } from './record_set.js';
 export type { ConnectionStatus } from './state.js';
 export type { Store } from './store.js';
+export { optimistic, Optimistic, type OptimisticOptions } from './optimistic.js';
+export type { Mutation, Receipt } from './protocol_write.js';
 export { View, type Collection, type Key, type ViewStatus } from './view.js';
+export { MutationRejected, type MutateOptions } from './write_queue.js';
+export { writer, Writer, type MutationStore, type Pending, type WriterOptions } from './writer.js';

@@ -2,6 +2,7 @@
 // try the client's fold and state machine against every order of documents that the protocol allows; that the real gateway
 // is one of these is shown by the test in the browser.
 
+import { Desk } from './model_desk.js';
 import type { Random } from './random.js';
 
 export interface Account {
@@ -33,6 +34,8 @@ export function query(state: State, view: string, params: object): Map<string, s
 /** The states of each space after commit 0, 1, 2 … */
 export class Ledger {
   readonly spaces = new Map<string, State[]>();
+  /** What was written through the door. */
+  readonly desk = new Desk(this);
   /** Version of each view: a cursor of an earlier one is answered by a reset. */
   readonly versions = new Map<string, number>();
 
@@ -103,6 +106,9 @@ export class Link {
   private readonly moved = new Set<string>();
   /** What a message that ended inside a commit left over: it comes next. */
   private readonly rest: string[] = [];
+  /** Receipts of commits that not every view of their space has come to. */
+  private readonly owed: { readonly space: string; readonly sequence: number; readonly text: string }[] = [];
+  private client = '';
 
   constructor(private readonly ledger: Ledger, private readonly random: Random, private readonly principal = 'alice') {}
 
@@ -113,12 +119,17 @@ export class Link {
 
   private handle(message: Record<string, unknown>): void {
     if (message['type'] === 'hello') {
+      this.client = String(message['client'] ?? '');
       const limits = '"expires_in":300,"heartbeat":20,"message_bytes":65536,"subscriptions":128';
       this.answers.push(`{"type":"welcome","principal":"${this.principal}",${limits}}`);
     } else if (message['type'] === 'subscribe') {
       this.subscribe(message as never);
     } else if (message['type'] === 'unsubscribe') {
       this.unsubscribe(String(message['id']));
+    } else if (message['type'] === 'mutate') {
+      const answer = this.ledger.desk.process(this.client, message as never);
+      if ('error' in answer) this.answers.push(answer.error);
+      else this.owed.push(answer);
     }
   }
 
@@ -154,6 +165,13 @@ export class Link {
     for (const stream of this.streams) {
       if (this.random.chance(70) && this.advance(stream, out)) this.moved.add(stream.space);
     }
+    for (const { space, sequence, text } of this.owed.splice(0)) {
+      for (const stream of this.streams.filter((each) => each.space === space && each.ready)) {
+        while (stream.through < sequence) this.advance(stream, out);
+      }
+      this.moved.add(space);
+      out.push(text);
+    }
     for (const space of this.moved) {
       const ready = this.streams.filter((stream) => stream.space === space && stream.ready);
       const at = Math.min(...ready.map((stream) => stream.through));
@@ -168,6 +186,7 @@ export class Link {
     return (
       this.inbox.length === 0 &&
       this.answers.length === 0 &&
+      this.owed.length === 0 &&
       this.rest.length === 0 &&
       this.streams.every((stream) => stream.ready && stream.through === this.ledger.head(stream.space))
     );

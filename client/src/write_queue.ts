@@ -1,0 +1,181 @@
+// The mutations of one client in one space, in order, from the call until the receipt: what may be sent, what an answer means. Pure:
+// sending, storing and time are its caller's.
+
+import { compareSequences, encode, type Sequence } from './protocol.js';
+import type { Mutation, MutationError, Receipt } from './protocol_write.js';
+
+export interface MutateOptions {
+  /** Goes into the log, to be found there. */
+  readonly requestId?: string;
+  /** An object of the application's own, for the log. */
+  readonly provenance?: object;
+  /** Conflict groups that must not have moved since what the user looked at; otherwise the mutation is rejected as a conflict. */
+  readonly guard?: readonly string[];
+  /** The commit that the user looked at, for `guard`. */
+  readonly seen?: Sequence;
+}
+
+/** Why a mutation had no effect: `reason` of a receipt, or the code of an error. */
+export class MutationRejected extends Error {
+  constructor(
+    readonly reason: string,
+    message: string,
+    /** Of a conflict: the groups that have moved, and to which version. */
+    readonly groups: { readonly [group: string]: Sequence } = {},
+    readonly receipt?: Receipt,
+  ) {
+    super(message);
+  }
+}
+
+/** One message, which becomes one commit. */
+export interface Entry {
+  number: number;
+  readonly mutations: readonly Mutation[];
+  readonly options: MutateOptions;
+  /** The exact message, once it is settled: a replay must not differ. */
+  text: string | undefined;
+  /** Its text outlives this page, or need not. */
+  isStored: boolean;
+  isSent: boolean;
+  receipt: Receipt | undefined;
+  resolve(receipt: Receipt): void;
+  reject(error: MutationRejected): void;
+}
+
+/** So many messages may be without an answer. */
+const windowSize = 16;
+
+export class WriteQueue {
+  readonly entries: Entry[] = [];
+  /** Answers that are to come on this connection. */
+  private outstanding = 0;
+  /** After an error: until all answers are there, nothing is sent, since what followed it was refused as a gap. */
+  private isStalled = false;
+  /** By record and conflict group: the version that an own mutation gave it. */
+  private readonly ownVersions = new Map<string, Sequence>();
+
+  constructor(readonly space: string, public last = 0) {}
+
+  add(entry: Omit<Entry, 'number' | 'text' | 'isStored' | 'isSent' | 'receipt'>): Entry {
+    const added = { ...entry, number: ++this.last, text: undefined, isStored: false, isSent: false, receipt: undefined };
+    this.entries.push(added);
+    return added;
+  }
+
+  /** A new connection: whatever has no receipt is sent again, in order. */
+  connected(): void {
+    this.outstanding = 0;
+    this.isStalled = false;
+    for (const entry of this.entries) entry.isSent = false;
+  }
+
+  /** Entries whose text has become final now, to be stored. What has bases waits for the receipts of all before it. */
+  settle(): Entry[] {
+    const out: Entry[] = [];
+    for (const [i, entry] of this.entries.entries()) {
+      if (entry.text !== undefined) continue;
+      if (entry.options.guard !== undefined && i > 0) break;
+      entry.text = this.textOf(entry);
+      out.push(entry);
+    }
+    return out;
+  }
+
+  /** What may be sent now; it counts as sent. */
+  take(): Entry[] {
+    const out: Entry[] = [];
+    for (const entry of this.entries) {
+      if (this.isStalled || this.outstanding >= windowSize || entry.text === undefined || !entry.isStored) break;
+      if (entry.isSent) continue;
+      entry.isSent = true;
+      this.outstanding++;
+      out.push(entry);
+    }
+    return out;
+  }
+
+  /** The entry that the receipt is of, which is not in the queue any more. A receipt may come more than once. */
+  received(receipt: Receipt): Entry | undefined {
+    const at = this.entries.findIndex((entry) => String(entry.number) === receipt.number);
+    const entry = this.entries[at];
+    if (entry === undefined) return undefined;
+    if (entry.isSent) this.answered();
+    this.entries.splice(at, 1);
+    entry.receipt = receipt;
+    this.noteVersions(receipt);
+    return entry;
+  }
+
+  /**
+   * Not processed. Gives the entry where that is final; its number stays free, so all after it move up by one and have to be
+   * settled and stored again.
+   */
+  refused(error: MutationError): Entry | undefined {
+    this.answered();
+    const entry = this.entries.find(({ number }) => String(number) === error.number);
+    if (entry === undefined) return undefined;
+    this.isStalled = this.outstanding > 0;
+    for (const each of this.entries) each.isSent = each.isSent && each.number < entry.number;
+    if (error.code === 'sequence_gap') {
+      // The server lost what it had, or is still ahead of us: it says which number it takes.
+      if (error.expected !== undefined && this.entries[0] === entry) this.renumber(Number(error.expected));
+      return undefined;
+    }
+    if (error.code === 'unavailable') return undefined;
+    this.entries.splice(this.entries.indexOf(entry), 1);
+    // A number that was used, by whatever, is not free.
+    const isUsed = error.code === 'sequence_conflict' || error.code === 'receipt_pruned';
+    if (!isUsed) this.renumber(entry.number, entry.number);
+    return entry;
+  }
+
+  private renumber(first: number, from = 0): void {
+    let next = first;
+    for (const entry of this.entries) {
+      if (entry.number < from) continue;
+      if (entry.number !== next) Object.assign(entry, { number: next, text: undefined, isStored: false, isSent: false });
+      next++;
+    }
+    this.last = next - 1;
+  }
+
+  private answered(): void {
+    this.outstanding = Math.max(0, this.outstanding - 1);
+    if (this.outstanding === 0) this.isStalled = false;
+  }
+
+  private textOf({ number, mutations, options }: Entry): string {
+    const { requestId, provenance, guard, seen = '0' } = options;
+    const withBases = (mutation: Mutation): Mutation => {
+      const own = (group: string): Sequence => this.ownVersions.get(place(mutation.collection, mutation.key, group)) ?? '0';
+      const bases = guard?.map((group) => [group, [own(group), seen].sort(compareSequences)[1]]);
+      return bases === undefined ? mutation : { ...mutation, bases: Object.fromEntries(bases) as Record<string, Sequence> };
+    };
+    return encode({
+      type: 'mutate',
+      space: this.space,
+      number: String(number),
+      mutations: mutations.map(withBases),
+      request_id: requestId,
+      provenance,
+    });
+  }
+
+  private noteVersions({ text }: Receipt): void {
+    const { acknowledgement = [] } = JSON.parse(text) as { acknowledgement?: Acknowledged[] };
+    for (const { collection, key, versions = {} } of acknowledgement) {
+      for (const [group, version] of Object.entries(versions)) this.ownVersions.set(place(collection, key, group), version);
+    }
+  }
+}
+
+interface Acknowledged {
+  readonly collection: string;
+  readonly key: readonly unknown[];
+  readonly versions?: { readonly [group: string]: Sequence };
+}
+
+function place(...names: unknown[]): string {
+  return encode(names);
+}

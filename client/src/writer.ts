@@ -1,0 +1,228 @@
+// Writing: mutations that show at once, are sent when there is a connection, and end with a receipt. Comes beside the core.
+
+import type { Client } from './client.js';
+import { Listeners } from './listeners.js';
+import { compareSequences, type Sequence } from './protocol.js';
+import { decodeWriting, type Mutation, type MutationError, type Receipt, type Receipts } from './protocol_write.js';
+import type { View } from './view.js';
+import { MutationRejected, WriteQueue, type Entry, type MutateOptions } from './write_queue.js';
+
+/** Where unanswered mutations outlive the page. One is used by one page at a time. Nothing here may reject. */
+export interface MutationStore {
+  /** Names this client to the server, for good: its mutations are numbered under it. */
+  readonly client: string;
+  /** What the page before left: by space the last number, and the exact messages without a receipt. */
+  readonly stored: readonly { readonly space: string; readonly last: number; readonly texts: readonly string[] }[];
+  /** Resolves when all of the space's unanswered messages are stored. */
+  save(space: string, last: number, texts: readonly string[]): Promise<void>;
+}
+
+export interface WriterOptions {
+  /** Default: mutations live as long as the page. */
+  readonly store?: MutationStore;
+}
+
+/** A mutation on its way: what a collection shows over what the server said. */
+export interface Pending {
+  readonly space: string;
+  readonly mutation: Mutation;
+  readonly entry: Entry;
+}
+
+/** Of a view, what tells how far it has come. */
+export type Watched = Pick<View, 'space' | 'sequence' | 'status'>;
+
+const retryDefault = 1_000;
+
+export class Writer {
+  /** Under which the server numbers this page's mutations. */
+  readonly client: string;
+  private readonly store: MutationStore | undefined;
+  private readonly queues = new Map<string, WriteQueue>();
+  /** Settled, and still shown, until the views stand at their commit. */
+  private settled: { readonly space: string; readonly entry: Entry }[] = [];
+  private readonly listeners = new Listeners<void>();
+  private readonly rejectedListeners = new Listeners<MutationRejected>();
+  private readonly send: (message: string) => void;
+  private readonly views = new Set<Watched>();
+  private wasOnline = false;
+  /** Something is pending no more, which is told when the views have moved. */
+  private hasNews = false;
+  private readonly paused = new Set<string>();
+
+  /** Made by `writer`. */
+  constructor(private readonly gate: Client, options: WriterOptions) {
+    this.store = options.store;
+    this.client = options.store?.client ?? randomName();
+    for (const { space, last, texts } of options.store?.stored ?? []) this.restore(space, last, texts);
+    this.send = gate.extend({
+      greeting: { client: this.client },
+      document: (text) => this.document(text),
+      stepped: () => this.stepped(),
+    });
+  }
+
+  /**
+   * One commit: all of the mutations or none. Resolves with the receipt (`applied` or `no_op`), rejects with a MutationRejected.
+   * Offline it waits; what was asked for before a reload is sent all the same, where there is a store.
+   */
+  mutate(space: string, mutations: readonly Mutation[], options: MutateOptions = {}): Promise<Receipt> {
+    const result = new Promise<Receipt>((resolve, reject) => {
+      this.queue(space).add({ mutations, options, resolve, reject });
+    });
+    // Whoever does not wait for it hears of it by onRejected.
+    result.catch(() => undefined);
+    this.listeners.tell();
+    this.pump(space);
+    return result;
+  }
+
+  /** Everything that is shown and not yet part of the views, in order. */
+  *pending(): IterableIterator<Pending> {
+    for (const { space, entry } of this.settled) for (const mutation of entry.mutations) yield { space, mutation, entry };
+    for (const { space, entries } of this.queues.values()) {
+      for (const entry of entries) for (const mutation of entry.mutations) yield { space, mutation, entry };
+    }
+  }
+
+  /** Mutations without a receipt. */
+  get unanswered(): number {
+    return [...this.queues.values()].reduce((sum, { entries }) => sum + entries.length, 0);
+  }
+
+  /** What is settled stays pending until this view shows it. Returns the end of it. */
+  watch(view: Watched): () => void {
+    this.views.add(view);
+    return () => this.views.delete(view);
+  }
+
+  /** Called when what is pending is another. */
+  onChange(listener: () => void): () => void {
+    return this.listeners.add(listener);
+  }
+
+  /** Called for every mutation that is rejected, also for those of the page before. */
+  onRejected(listener: (error: MutationRejected) => void): () => void {
+    return this.rejectedListeners.add(listener);
+  }
+
+  private queue(space: string): WriteQueue {
+    let queue = this.queues.get(space);
+    if (queue === undefined) this.queues.set(space, (queue = new WriteQueue(space)));
+    return queue;
+  }
+
+  private restore(space: string, last: number, texts: readonly string[]): void {
+    const queue = new WriteQueue(space, last - texts.length);
+    this.queues.set(space, queue);
+    for (const text of texts) {
+      const { number, mutations } = JSON.parse(text) as { number: string; mutations: Mutation[] };
+      queue.last = Number(number) - 1;
+      const entry = queue.add({ mutations, options: {}, resolve: () => undefined, reject: () => undefined });
+      entry.text = text;
+      entry.isStored = true;
+    }
+    queue.last = last;
+  }
+
+  private pump(space: string): void {
+    const queue = this.queue(space);
+    if (queue.settle().length > 0) this.save(queue);
+    if (this.gate.status !== 'online' || this.paused.has(space)) return;
+    for (const { text } of queue.take()) if (text !== undefined) this.send(text);
+  }
+
+  /** Before a message is sent for the first time it is stored: after a reload its number must not stand for another one. */
+  private save(queue: WriteQueue): void {
+    const entries = queue.entries.filter(({ text }) => text !== undefined);
+    const stored = (): void => {
+      for (const entry of entries) entry.isStored ||= entry.text !== undefined;
+      this.pump(queue.space);
+    };
+    if (this.store === undefined) return stored();
+    void this.store.save(queue.space, queue.last, entries.map(({ text = '' }) => text)).then(stored);
+  }
+
+  private document(text: string): void {
+    const document = decodeWriting(text);
+    if (document?.type === 'receipts') this.receipts(document);
+    else if (document?.type === 'error') this.refused(document);
+  }
+
+  private receipts({ space, receipts }: Receipts): void {
+    this.hasNews = true;
+    const queue = this.queue(space);
+    for (const receipt of receipts) {
+      if (receipt.client !== this.client) continue;
+      const entry = queue.received(receipt);
+      if (entry === undefined) continue;
+      if (receipt.outcome === 'rejected') {
+        const { reason = 'rejected', detail = reason, groups } = receipt;
+        this.reject(entry, new MutationRejected(reason, detail, groups, receipt));
+      } else {
+        this.settled.push({ space, entry });
+        entry.resolve(receipt);
+      }
+    }
+    this.save(queue);
+  }
+
+  private refused(error: MutationError): void {
+    this.hasNews = true;
+    const queue = this.queue(error.space);
+    const entry = queue.refused(error);
+    if (entry !== undefined) this.reject(entry, new MutationRejected(error.code, error.message));
+    if (error.code === 'unavailable' && !this.paused.has(error.space)) {
+      this.paused.add(error.space);
+      setTimeout(() => {
+        this.paused.delete(error.space);
+        this.pump(error.space);
+      }, error.retry_after ?? retryDefault);
+    }
+    this.save(queue);
+  }
+
+  private reject(entry: Entry, error: MutationRejected): void {
+    entry.reject(error);
+    this.rejectedListeners.tell(error);
+  }
+
+  /** After each event of the client, and so after each message: a receipt's effect is in the views now. */
+  private stepped(): void {
+    const isOnline = this.gate.status === 'online';
+    if (isOnline !== this.wasOnline) {
+      this.wasOnline = isOnline;
+      for (const queue of this.queues.values()) {
+        queue.connected();
+        this.pump(queue.space);
+      }
+    }
+    const settled = this.settled.filter(({ space, entry }) => !this.isShown(space, entry.receipt?.sequence ?? '0'));
+    const hasNews = this.hasNews || settled.length < this.settled.length;
+    this.settled = settled;
+    this.hasNews = false;
+    if (hasNews) this.listeners.tell();
+  }
+
+  /**
+   * Views that are ready hold everything up to the receipt's commit by the end of its message. One that is on its way holds it when
+   * it has come that far.
+   */
+  private isShown(space: string, sequence: Sequence): boolean {
+    for (const view of this.views) {
+      const isOnItsWay = view.space === space && compareSequences(view.sequence, sequence) < 0;
+      if (isOnItsWay && view.status !== 'live' && view.status !== 'closed') return false;
+    }
+    return true;
+  }
+}
+
+function randomName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Lets a client write. Made right after `connect`, so that the first greeting names it. */
+export function writer(client: Client, options: WriterOptions = {}): Writer {
+  return new Writer(client, options);
+}

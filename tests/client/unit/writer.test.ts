@@ -1,0 +1,237 @@
+// Goal: what a user does shows at once, happens once whatever breaks, and gives way to what the server made of it without a flicker.
+// Method: real sockets to a gateway in memory that numbers, replays and refuses as the protocol says.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import {
+  connect,
+  optimistic,
+  ordered,
+  writer,
+  type Client,
+  type MutationRejected,
+  type MutationStore,
+  type Optimistic,
+  type SocketConstructor,
+  type Writer,
+} from '../../../client/src/index.js';
+import { FakeServer, eventually } from '../support/fake_server.js';
+import type { Account } from '../support/model_gateway.js';
+import { Random, seeds } from '../support/random.js';
+
+let server: FakeServer;
+let url: string;
+const clients: Client[] = [];
+
+interface Page {
+  client: Client;
+  write: Writer;
+  accounts: Optimistic<Account>;
+}
+
+function open(store?: MutationStore, view = 'above', params: object = { low: -10 }): Page {
+  const timers = {
+    set: (callback: () => void, milliseconds: number) => setTimeout(callback, milliseconds / 20),
+    clear: (handle: unknown) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+    now: () => Date.now() * 20,
+    random: () => 0.5,
+  };
+  const client = connect({ url, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
+  clients.push(client);
+  const write = writer(client, store === undefined ? {} : { store });
+  const accounts = optimistic<Account>(write, client.subscribe<Account>(view, { space: '1', params }), {
+    collection: 'accounts',
+    key: ['id'],
+    includes: (account) => (view === 'above' ? account.a >= -10 : account.a < 0),
+  });
+  return { client, write, accounts };
+}
+
+/** What a page leaves behind for the next one. */
+class Kept implements MutationStore {
+  stored: MutationStore['stored'] = [];
+  constructor(readonly client: string) {}
+
+  save(space: string, last: number, texts: readonly string[]): Promise<void> {
+    this.stored = [...this.stored.filter((each) => each.space !== space), { space, last, texts }];
+    return Promise.resolve();
+  }
+}
+
+async function reasonOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'applied',
+    (error: MutationRejected) => error.reason,
+  );
+}
+
+function stateOf(id: number): Account | undefined {
+  const states = server.ledger.states('1');
+  return states[states.length - 1]?.get(id);
+}
+
+beforeEach(async () => {
+  server = new FakeServer(11);
+  url = await server.listen();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await server.close();
+});
+
+describe('writing', () => {
+  it('a_mutation_shows_at_once_and_the_receipt_comes_with_the_effect', async () => {
+    const { accounts, write } = open();
+    await accounts.view.whenReady();
+    const seen: string[] = [];
+    accounts.subscribe((change) => {
+      for (const item of change.entered) seen.push(`entered ${item.record.a}`);
+      for (const { after, columns } of change.updated) if (columns.length > 0) seen.push(`updated ${after.record.a}`);
+      for (const item of [...change.left, ...change.deleted]) seen.push(`gone ${item.record.a}`);
+    });
+    const created = accounts.create({ id: 5, a: 1, b: 'x' });
+    expect(accounts.get([5])).toEqual({ id: 5, a: 1, b: 'x' });
+    expect(accounts.isPending([5])).toBe(true);
+    expect(accounts.size).toBe(1);
+    expect((await created).outcome).toBe('applied');
+    await eventually('it is confirmed', () => !accounts.isPending([5]));
+    expect(accounts.view.get([5])).toEqual({ id: 5, a: 1, b: 'x' });
+    await accounts.update([5], { a: 2 });
+    await accounts.delete([5]);
+    await eventually('nothing is pending', () => [...write.pending()].length === 0 && accounts.size === 0);
+    expect(seen).toEqual(['entered 1', 'updated 2', 'gone 2']);
+  });
+
+  it('a_rejected_mutation_is_taken_back_with_its_reason', async () => {
+    const { accounts, write } = open();
+    await accounts.view.whenReady();
+    await accounts.create({ id: 5, a: 1, b: 'x' });
+    const told: string[] = [];
+    write.onRejected((error) => told.push(error.reason));
+    const again = accounts.create({ id: 5, a: 7, b: 'y' });
+    expect(accounts.get([5])?.a).toBe(7);
+    expect(await reasonOf(again)).toBe('already_exists');
+    await eventually('it is taken back', () => accounts.get([5])?.a === 1);
+    expect(await reasonOf(accounts.update([6], { a: 1 }))).toBe('not_found');
+    expect(told).toEqual(['already_exists', 'not_found']);
+  });
+
+  it('what_is_refused_by_the_door_frees_its_number_and_what_follows_is_sent_all_the_same', async () => {
+    const { accounts, write } = open();
+    await accounts.view.whenReady();
+    const results = [
+      accounts.create({ id: 1, a: 1, b: 'x' }),
+      accounts.create({ id: 2, a: 1, b: 'wrong' }),
+      accounts.create({ id: 3, a: 1, b: 'y' }),
+      accounts.update([1], { b: 'wrong' }),
+      accounts.update([1], { a: 4 }),
+    ];
+    expect(await Promise.all(results.map(reasonOf))).toEqual(['applied', 'invalid_value', 'applied', 'invalid_value', 'applied']);
+    expect([stateOf(1)?.a, stateOf(2), stateOf(3)?.a]).toEqual([4, undefined, 1]);
+    expect(server.ledger.desk.applied).toEqual([1, 2, 3].map((number) => `${write.client} ${number}`));
+  });
+
+  it('a_conflict_says_which_groups_have_moved_and_own_changes_are_none', async () => {
+    const { accounts } = open();
+    await accounts.view.whenReady();
+    await accounts.create({ id: 1, a: 1, b: 'x' });
+    await eventually('it is seen', () => accounts.view.has([1]));
+    const own = [1, 2, 3].map((a) => accounts.update([1], { a }, { guard: ['record'] }));
+    expect(await Promise.all(own.map(reasonOf))).toEqual(['applied', 'applied', 'applied']);
+    const seen = accounts.view.sequence;
+    const other = open();
+    await other.accounts.view.whenReady();
+    await other.accounts.update([1], { a: 9 });
+    const error = await accounts.update([1], { a: 5 }, { guard: ['record'], seen }).catch((caught: MutationRejected) => caught);
+    expect(error).toMatchObject({ reason: 'conflict', groups: { record: expect.any(String) } });
+    await eventually('the other one stands', () => accounts.get([1])?.a === 9);
+  });
+
+  it('case_36_a_mutation_sent_twice_has_one_effect_and_one_receipt', async () => {
+    const { accounts } = open();
+    await accounts.view.whenReady();
+    for (let i = 1; i <= 20; ++i) {
+      const result = accounts.put({ id: 1, a: i % 10, b: 'x' });
+      if (i % 3 === 0) server.cut();
+      expect((await result).outcome).toBe('applied');
+    }
+    expect(new Set(server.ledger.desk.applied).size).toBe(20);
+    expect(server.ledger.desk.applied.length).toBe(20);
+  });
+
+  it('what_was_done_offline_is_sent_after_a_reload_and_once', async () => {
+    const kept = new Kept('tab-1');
+    const first = open(kept);
+    await first.accounts.view.whenReady();
+    await first.accounts.create({ id: 1, a: 1, b: 'x' });
+    first.client.close();
+    void first.accounts.update([1], { a: 2 });
+    void first.accounts.create({ id: 2, a: 3, b: 'y' });
+    expect(first.accounts.get([1])?.a).toBe(2);
+    const second = open(kept);
+    expect(second.write.unanswered).toBe(2);
+    await second.accounts.view.whenReady();
+    expect(second.accounts.get([2])?.a).toBe(3);
+    await eventually('both are applied', () => stateOf(1)?.a === 2 && stateOf(2)?.a === 3 && second.write.unanswered === 0);
+    await second.accounts.update([2], { a: 4 });
+    expect(server.ledger.desk.applied).toEqual([1, 2, 3, 4].map((number) => `tab-1 ${number}`));
+    expect(kept.stored).toEqual([{ space: '1', last: 4, texts: [] }]);
+  });
+
+  it('a_record_that_a_change_takes_out_of_the_view_leaves_at_once', async () => {
+    const { accounts } = open(undefined, 'overdrawn', {});
+    await accounts.view.whenReady();
+    await accounts.create({ id: 1, a: -1, b: 'x' });
+    const list = ordered(accounts, { by: (x, y) => x.a - y.a });
+    expect(list.list.map((item) => item.record.a)).toEqual([-1]);
+    const done = accounts.update([1], { a: 5 });
+    expect([accounts.size, list.size]).toEqual([0, 0]);
+    await done;
+    await eventually('the view agrees', () => accounts.view.size === 0);
+  });
+
+  it('through_cuts_and_outages_every_mutation_happens_once_and_in_order_and_what_is_seen_is_never_half', async () => {
+    for (const seed of seeds(4)) {
+      const random = new Random(seed);
+      const { accounts, write } = open();
+      await accounts.view.whenReady();
+      const folded = new Map([...accounts.items()].map((item) => [item.key, item.record]));
+      accounts.subscribe((change) => {
+        for (const item of [...change.left, ...change.deleted]) expect(folded.delete(item.key)).toBe(true);
+        for (const item of change.entered) folded.set(item.key, item.record);
+        for (const { key, before, after } of change.updated) {
+          expect(folded.get(key)).toEqual(before.record);
+          folded.set(key, after.record);
+        }
+      });
+      const results: Promise<string>[] = [];
+      for (let i = 0; i < 60; ++i) {
+        const key = [1 + random.below(8)] as const;
+        const what = random.below(10);
+        if (what < 4) results.push(reasonOf(accounts.put({ id: key[0], a: random.below(9), b: `${i}` })));
+        else if (what < 7) results.push(reasonOf(accounts.update(key, { a: random.below(9) }, random.chance(50) ? { guard: ['record'] } : {})));
+        else if (what < 8) results.push(reasonOf(accounts.delete(key)));
+        else if (what < 9) server.cut();
+        else server.ledger.desk.unavailable = 1 + random.below(3);
+        if (random.chance(40)) await new Promise((next) => setTimeout(next, random.below(8)));
+      }
+      const all = await Promise.all(results);
+      expect(all.filter((reason) => !['applied', 'not_found'].includes(reason)), `seed ${seed}`).toEqual([]);
+      const applied = server.ledger.desk.applied.filter((each) => each.startsWith(write.client)).map((each) => Number(each.split(' ')[1]));
+      expect(applied).toEqual([...new Set(applied)].sort((x, y) => x - y));
+      expect(applied.length).toBe(all.filter((reason) => reason === 'applied').length);
+      await eventually('nothing is pending', () => [...write.pending()].length === 0);
+      const states = server.ledger.states('1');
+      const last = states[states.length - 1] ?? new Map<number, Account>();
+      await eventually('the view is at the head', () => accounts.view.sequence === String(states.length - 1) || accounts.view.size === last.size);
+      await eventually('what is seen is what there is', () => same([...folded.values()], [...last.values()]));
+      expect(same([...accounts.items()].map((item) => item.record), [...last.values()])).toBe(true);
+    }
+  });
+});
+
+function same(a: readonly Account[], b: readonly Account[]): boolean {
+  const text = (list: readonly Account[]): string => JSON.stringify([...list].sort((x, y) => x.id - y.id).map(({ id, a: n, b: t }) => [id, n, t]));
+  return text(a) === text(b);
+}
