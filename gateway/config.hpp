@@ -47,6 +47,7 @@ struct Config {
   std::int64_t ring_group_bytes = 0;
   std::int64_t ring_space_bytes = 0;
   std::int64_t ring_total_bytes = 0;
+  std::int64_t ring_backlog_bytes = 0;
   std::int64_t history_bytes = 0;
   std::int64_t history_commit_bytes = 0;
   std::chrono::milliseconds linger{};

@@ -1,6 +1,7 @@
 #include "gateway/engine.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "gateway/documents.hpp"
@@ -30,9 +31,12 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
       registry_moved_(std::move(on_registry_moved)),
       history_(limits_, surroundings_, reader),
       bootstraps_(limits_, surroundings_, reader),
-      outgoing_(surroundings_.reactors),
       progress_at_(surroundings_.now() + limits_.progress_interval),
-      forget_at_(surroundings_.now()) {}
+      forget_at_(surroundings_.now()) {
+  outlets_.reserve(surroundings_.reactors);
+  for (std::size_t reactor = 0; reactor < surroundings_.reactors; ++reactor)
+    outlets_.emplace_back(reactor, limits_.reactor_backlog_bytes, surroundings_);
+}
 
 // ---- what reactors ask ----
 
@@ -67,12 +71,13 @@ void Engine::complete_join(Space& space, const Joining& joining) {
     ++space.groups;
   }
   followed.unused_since.reset();
+  followed.holes &= ~bit(joining.reactor);
   if ((followed.reactors & bit(joining.reactor)) == 0) {
     followed.reactors |= bit(joining.reactor);
     ++space.followers[joining.reactor];
   }
   // Frames up to `head` that wait for this turn's end must not come behind the answer.
-  flush(joining.reactor);
+  outlets_[joining.reactor].flush();
   surroundings_.post(joining.reactor, [id, head = space.head](ReactorPort& port) { port.on_joined(id, head); });
 }
 
@@ -87,6 +92,7 @@ void Engine::leave(std::size_t reactor, GroupId id) {
 void Engine::drop_reactor(Followed& followed, std::size_t reactor) {
   if ((followed.reactors & bit(reactor)) == 0) return;
   followed.reactors &= ~bit(reactor);
+  followed.holes &= ~bit(reactor);
   --followed.space->followers[reactor];
   if (followed.reactors == 0) followed.unused_since = surroundings_.now();
 }
@@ -101,11 +107,9 @@ void Engine::history(std::size_t reactor, GroupId id, ledger::Position after, st
   auto& space = *found->second.space;
   HistoryAsker asker{reactor, found->second.spec, after, std::move(reply)};
   switch (space.recent.covers(after)) {
-    case RecentCommits::Cover::yes: {
-      const auto stretch = space.recent.stretch(after, limits_.history_bytes);
-      history_.answer(asker, stretch.parts, stretch.through);
+    case RecentCommits::Cover::yes:
+      history_.answer(asker, [&] { return space.recent.stretch(after, limits_.history_bytes); });
       return;
-    }
     case RecentCommits::Cover::diverged:
       history_.refuse(asker, Refusal{ResetReason::history_diverged});
       return;
@@ -189,8 +193,8 @@ void Engine::project(Space& space, const ledger::CommitPart& part) {
 }
 
 void Engine::put(const Followed& followed, const GroupFramePtr& frame) {
-  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
-    if ((followed.reactors & bit(reactor)) != 0) outgoing_[reactor].push_back(frame);
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
+    if ((followed.reactors & ~followed.holes & bit(reactor)) != 0) outlets_[reactor].put(frame);
   }
 }
 
@@ -210,33 +214,42 @@ void Engine::hold_recent(Space& space, const ledger::CommitPartPtr& part) {
 }
 
 void Engine::on_turn() {
-  std::vector<std::vector<std::pair<std::string, ledger::Position>>> heads(outgoing_.size());
+  take_back();
+  std::vector<Outlet::Heads> heads(outlets_.size());
   for (const auto& name : std::exchange(moved_spaces_, {})) {
     const auto found = spaces_.find(name);
     if (found == spaces_.end()) continue;
     auto& space = found->second;
     space.moved = false;
     for (std::size_t reactor = 0; reactor < heads.size(); ++reactor) {
-      if (space.followers[reactor] > 0) heads[reactor].emplace_back(name, space.head);
+      // A head says that every frame up to it was delivered.
+      if (space.followers[reactor] > 0 && !has_hole(space, reactor)) heads[reactor].emplace_back(name, space.head);
     }
   }
-  for (std::size_t reactor = 0; reactor < heads.size(); ++reactor) {
-    if (heads[reactor].empty() && outgoing_[reactor].empty()) continue;
-    auto delivery = std::make_shared<Delivery>();
-    delivery->frames = std::exchange(outgoing_[reactor], {});
-    delivery->heads = std::move(heads[reactor]);
-    surroundings_.post(reactor, [shared = std::shared_ptr<const Delivery>(std::move(delivery))](ReactorPort& port) {
-      port.on_delivery(shared);
-    });
+  for (std::size_t reactor = 0; reactor < heads.size(); ++reactor) outlets_[reactor].flush(std::move(heads[reactor]));
+}
+
+void Engine::take_back() {
+  std::set<std::string> spaces;
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
+    if (!outlets_[reactor].take_caught_up()) continue;
+    for (auto& [id, followed] : groups_) {
+      if ((followed.reactors & bit(reactor)) == 0) continue;
+      followed.holes |= bit(reactor);
+      followed.space->joining.push_back(Joining{reactor, followed.spec});
+      spaces.insert(followed.spec->space);
+    }
+  }
+  for (const auto& name : spaces) {
+    auto& space = spaces_.find(name)->second;
+    if (space.following && !space.commit_open) complete_joins(space);
   }
 }
 
-void Engine::flush(std::size_t reactor) {
-  if (outgoing_[reactor].empty()) return;
-  auto delivery = std::make_shared<Delivery>();
-  delivery->frames = std::exchange(outgoing_[reactor], {});
-  surroundings_.post(reactor, [shared = std::shared_ptr<const Delivery>(std::move(delivery))](ReactorPort& port) {
-    port.on_delivery(shared);
+bool Engine::has_hole(const Space& space, std::size_t reactor) const {
+  return std::ranges::any_of(space.joining, [&](const Joining& each) {
+    const auto found = groups_.find(each.spec->id);
+    return each.reactor == reactor && found != groups_.end() && (found->second.holes & bit(reactor)) != 0;
   });
 }
 
@@ -273,16 +286,16 @@ void Engine::on_registry_moved() { registry_moved_(); }
 // ---- what ends ----
 
 void Engine::tell_all(NoticeKind kind) {
-  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
-    flush(reactor);
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
+    outlets_[reactor].flush();
     surroundings_.post(reactor, [kind](ReactorPort& port) { port.on_notice(kind); });
   }
 }
 
 void Engine::set_model(const ActiveModelPtr& model) {
   // The model first: who is reset binds anew, and must do so under this one.
-  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
-    flush(reactor);
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
+    outlets_[reactor].flush();
     surroundings_.post(reactor, [model](ReactorPort& port) { port.on_model(model); });
   }
   std::vector<GroupId> gone;
@@ -304,15 +317,16 @@ void Engine::reset_group(const GroupId& id, ResetReason reason) {
   const auto found = groups_.find(id);
   if (found == groups_.end()) return;
   auto& followed = found->second;
-  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) {
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
     if ((followed.reactors & bit(reactor)) == 0) continue;
-    flush(reactor);
+    outlets_[reactor].flush();
     surroundings_.post(reactor, [id, reason](ReactorPort& port) { port.on_reset(id, reason); });
     --followed.space->followers[reactor];
   }
   auto& space = *followed.space;
   if (--space.groups == 0 && space.joining.empty()) space.unused_since = surroundings_.now();
   bootstraps_.forget(id);
+  history_.forget(id);
   projector_.remove(digest_of(id));
   groups_.erase(found);
 }
@@ -331,6 +345,7 @@ void Engine::reset_space(const std::string& name, ResetReason reason) {
 void Engine::tick() {
   const auto now = surroundings_.now();
   bootstraps_.tick();
+  take_back();
   // A walk over all groups, so not at every tick: a linger may be longer by a tenth.
   if (now >= forget_at_) {
     forget_at_ = now + limits_.linger / 10;
@@ -353,7 +368,7 @@ void Engine::tell_progress() {
     append_progress(frame->text, *followed.spec, space.head);
     put(followed, frame);
   }
-  for (std::size_t reactor = 0; reactor < outgoing_.size(); ++reactor) flush(reactor);
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) outlets_[reactor].flush();
 }
 
 void Engine::forget_unused() {

@@ -18,6 +18,7 @@
 #include "gateway/bootstrap_desk.hpp"
 #include "gateway/engine_options.hpp"
 #include "gateway/history_desk.hpp"
+#include "gateway/outlet.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/recent_commits.hpp"
 #include "ledger/ports.hpp"
@@ -81,6 +82,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
     GroupSpecPtr spec;
     Space* space = nullptr;
     std::uint64_t reactors = 0;  ///< a bit each
+    std::uint64_t holes = 0;     ///< of these, those that missed frames and have not been joined anew
     ledger::Sequence told;       ///< of the last document that moves the cursor
     std::optional<TimePoint> unused_since;
   };
@@ -92,7 +94,9 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void put(const Followed& followed, const GroupFramePtr& frame);
   void project(Space& space, const ledger::CommitPart& part);
   void hold_recent(Space& space, const ledger::CommitPartPtr& part);
-  void flush(std::size_t reactor);
+  /// Groups of reactors that were behind are joined anew.
+  void take_back();
+  [[nodiscard]] bool has_hole(const Space& space, std::size_t reactor) const;
   void reset_group(const GroupId& id, ResetReason reason);
   void reset_space(const std::string& name, ResetReason reason);
   void tell_all(NoticeKind kind);
@@ -108,8 +112,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   projection::Projector projector_;
   std::map<std::string, Space> spaces_;
   std::unordered_map<GroupId, Followed, GroupIdHash> groups_;
-  std::vector<std::vector<GroupFramePtr>> outgoing_;  // by reactor: the frames of this turn
-  std::vector<std::string> moved_spaces_;             // in this turn
+  std::vector<Outlet> outlets_;            // by reactor
+  std::vector<std::string> moved_spaces_;  // in this turn
   std::size_t recent_bytes_ = 0;
   TimePoint progress_at_;
   TimePoint forget_at_;

@@ -14,11 +14,12 @@ inline constexpr std::size_t mebibyte = 1024UL * 1024;
 using TimePoint = std::chrono::steady_clock::time_point;
 
 struct EngineLimits {
-  std::size_t space_bytes = 4 * mebibyte;            ///< recent commits kept per space
-  std::size_t spaces_bytes = 256 * mebibyte;         ///< recent commits kept of all spaces together
-  std::size_t history_bytes = mebibyte;              ///< record text read at once for those who return
-  std::size_t history_commit_bytes = 64 * mebibyte;  ///< of one answer; above it the view starts anew
-  std::size_t history_groups = 64;                   ///< served by one read
+  std::size_t space_bytes = 4 * mebibyte;             ///< recent commits kept per space
+  std::size_t spaces_bytes = 256 * mebibyte;          ///< recent commits kept of all spaces together
+  std::size_t history_bytes = mebibyte;               ///< record text read at once for those who return
+  std::size_t history_commit_bytes = 64 * mebibyte;   ///< of one answer; above it the view starts anew
+  std::size_t history_groups = 64;                    ///< served by one read
+  std::size_t reactor_backlog_bytes = 64 * mebibyte;  ///< posted to one reactor and not yet taken by it
   std::size_t snapshot_concurrent = 2;
   std::size_t snapshot_queue = 256;
   std::size_t snapshot_bytes = 256 * mebibyte;

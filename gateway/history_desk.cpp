@@ -22,13 +22,30 @@ void HistoryDesk::ask(HistoryAsker asker) {
   if (!line.reading) start_read(space);
 }
 
-void HistoryDesk::answer(const HistoryAsker& asker, const std::vector<ledger::CommitPartPtr>& parts,
-                         ledger::Position through) {
+void HistoryDesk::answer(const HistoryAsker& asker, const std::function<RecentCommits::Stretch()>& stretch) {
+  // Twice what lives is swept at a time, so that the sweeps cost nothing together.
+  if (shared_.size() > 2 * shared_swept_ + 64) {
+    std::erase_if(shared_, [](const auto& each) { return each.second.expired(); });
+    shared_swept_ = shared_.size();
+  }
+  auto& slot = shared_[{asker.spec->id, asker.after}];
+  if (auto history = slot.lock()) {
+    // It may end before the head; then its reader asks again from there.
+    surroundings_.post(asker.reactor, [reply = asker.reply, history](ReactorPort&) { reply(history); });
+    return;
+  }
   Target target(asker.spec, asker.after);
   target.known = true;
   target.askers.push_back(asker);
-  for (const auto& part : parts) append(target, *part);
-  deliver(target, through);
+  const auto commits = stretch();
+  for (const auto& part : commits.parts) append(target, *part);
+  auto history = deliver(target, commits.through);
+  if (commits.through != asker.after) slot = history;  // one that goes nowhere would be told for as long as it lives
+}
+
+void HistoryDesk::forget(const GroupId& group) {
+  auto each = shared_.lower_bound({group, ledger::Position{}});
+  while (each != shared_.end() && each->first.first == group) each = shared_.erase(each);
 }
 
 void HistoryDesk::refuse(const HistoryAsker& asker, const Refusal& refusal) {
@@ -97,10 +114,10 @@ void HistoryDesk::append(Target& target, const ledger::CommitPart& part) const {
   if (target.refusal) target.text = {};
 }
 
-void HistoryDesk::deliver(Target& target, ledger::Position through) {
+std::shared_ptr<const History> HistoryDesk::deliver(Target& target, ledger::Position through) {
   if (target.refusal) {
     for (const auto& asker : target.askers) refuse(asker, *target.refusal);
-    return;
+    return nullptr;
   }
   auto history = std::make_shared<History>();
   history->text = std::move(target.text);
@@ -110,6 +127,7 @@ void HistoryDesk::deliver(Target& target, ledger::Position through) {
   for (const auto& asker : target.askers) {
     surroundings_.post(asker.reactor, [reply = asker.reply, shared](ReactorPort&) { reply(shared); });
   }
+  return shared;
 }
 
 void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& reached) {

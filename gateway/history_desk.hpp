@@ -13,6 +13,7 @@
 
 #include "gateway/active_model.hpp"
 #include "gateway/engine_options.hpp"
+#include "gateway/recent_commits.hpp"
 #include "ledger/ports.hpp"
 #include "projection/projector.hpp"
 
@@ -31,9 +32,13 @@ class HistoryDesk {
 
   void ask(HistoryAsker asker);
 
-  /// The answer from commits that are at hand.
-  void answer(const HistoryAsker& asker, const std::vector<ledger::CommitPartPtr>& parts, ledger::Position through);
+  /// The answer from commits that are at hand: `stretch()` reads them where nobody has had the same answer a moment ago.
+  /// After a break many come back from one position at once; they share what is projected and encoded for the first.
+  void answer(const HistoryAsker& asker, const std::function<RecentCommits::Stretch()>& stretch);
   void refuse(const HistoryAsker& asker, const Refusal& refusal);
+
+  /// The group ended: what was made for it may be of a history that is another one now.
+  void forget(const GroupId& group);
 
  private:
   /// Everyone in one read who has the same group and position.
@@ -62,12 +67,15 @@ class HistoryDesk {
   void on_part(Read& read, const ledger::CommitPart& part) const;
   void on_done(Read& read, const ledger::Result<ledger::Position>& reached);
   void append(Target& target, const ledger::CommitPart& part) const;
-  void deliver(Target& target, ledger::Position through);
+  std::shared_ptr<const History> deliver(Target& target, ledger::Position through);
 
   const EngineLimits& limits_;
   const EngineSurroundings& surroundings_;
   ledger::LogReader& reader_;
   std::map<std::string, Line> lines_;  // by space
+  // What answers from commits at hand made, for as long as somebody still writes it out.
+  std::map<std::pair<GroupId, ledger::Position>, std::weak_ptr<const History>> shared_;
+  std::size_t shared_swept_ = 0;  // how many were left when it was swept last
 };
 
 }  // namespace viewgate::gateway

@@ -58,6 +58,7 @@ EngineLimits engine_limits(const Config& config) {
   EngineLimits out;
   out.space_bytes = size_of(config.ring_space_bytes);
   out.spaces_bytes = size_of(config.ring_total_bytes);
+  out.reactor_backlog_bytes = size_of(config.ring_backlog_bytes);
   out.history_bytes = size_of(config.history_bytes);
   out.history_commit_bytes = size_of(config.history_commit_bytes);
   out.snapshot_concurrent = size_of(config.snapshot_concurrent);

@@ -61,6 +61,52 @@ TEST_F(EngineFollow, a_commit_that_touches_no_group_moves_the_head_only) {
   EXPECT_THAT(first.take(), ElementsAre("head s 6"));
 }
 
+TEST(EngineBacklog, a_reactor_that_takes_nothing_has_a_bounded_backlog_and_is_joined_anew_when_it_goes_on) {
+  const auto model = active_model();
+  const auto overdrawn = spec_of(model, subscribe_to("overdrawn"));
+  EngineLimits limits;
+  limits.reactor_backlog_bytes = 4000;
+  World world(limits);
+  world.follow(0, overdrawn, 0);
+  FakeReactor& reactor = world.reactors[0];
+  reactor.take();
+  constexpr int commits = 1000;
+  for (int i = 1; i <= commits; ++i) {
+    world.engine.on_part(change(i, i, 10, -10));
+    world.engine.on_turn();
+  }
+  EXPECT_LT(world.posts.size(), 20U);
+  world.run();
+  const auto before = reactor.take();
+  ASSERT_FALSE(before.empty());
+  EXPECT_EQ(before.front(), "frame 1");
+  EXPECT_LT(reactor.documents.size(), limits.reactor_backlog_bytes);
+
+  world.engine.tick();
+  world.run();
+  EXPECT_THAT(reactor.take(), ElementsAre("joined " + overdrawn->channel + " at " + std::to_string(commits)));
+  world.commit(change(commits + 1, 1, 10, -10));
+  EXPECT_THAT(reactor.take(), ElementsAre("frame 1001", "head s 1001"));
+}
+
+TEST(EngineBacklog, the_other_reactors_do_not_notice_one_that_is_behind) {
+  const auto model = active_model();
+  const auto overdrawn = spec_of(model, subscribe_to("overdrawn"));
+  EngineLimits limits;
+  limits.reactor_backlog_bytes = 1000;
+  World world(limits);
+  world.follow(0, overdrawn, 0);
+  world.engine.join(1, overdrawn);
+  world.run();
+  world.reactors[1].take();
+  for (int i = 1; i <= 100; ++i) {
+    world.engine.on_part(change(i, i, 10, -10));
+    world.engine.on_turn();
+    world.run_only(1);
+  }
+  EXPECT_EQ(world.reactors[1].take().size(), 200U);
+}
+
 TEST_F(EngineFollow, frames_of_the_turn_come_before_the_answer_of_a_join_in_it) {
   world.follow(0, overdrawn, 5);
   first.take();

@@ -49,6 +49,28 @@ TEST_F(EngineHistory, a_reader_at_the_head_gets_nothing_and_its_own_position) {
   EXPECT_EQ(history_of(*reply).through, at(6));
 }
 
+TEST_F(EngineHistory, who_comes_back_from_one_position_at_once_shares_one_answer) {
+  world.commit(change(6, 1, 10, -10));
+  const auto first = world.ask_history(overdrawn, at(5));
+  const auto second = world.ask_history(overdrawn, at(5), 1);
+  EXPECT_EQ(&history_of(*first), &history_of(*second));
+  world.commit(change(7, 2, 10, -10));
+  EXPECT_EQ(history_of(*world.ask_history(overdrawn, at(6))).through, at(7));
+}
+
+TEST_F(EngineHistory, what_was_shared_before_another_history_began_is_told_to_nobody_after_it) {
+  world.commit(change(6, 1, 10, -10));
+  const auto old = world.ask_history(overdrawn, at(5));
+  world.engine.on_broken("s", ledger::errc::history_diverged, at(5));
+  world.follow(0, overdrawn, 5);
+  auto other = change(6, 3, 10, -10);
+  other->position = at(6, 9);
+  world.commit(other);
+  const auto now = world.ask_history(overdrawn, at(5));
+  EXPECT_EQ(history_of(*now).through, at(6, 9));
+  EXPECT_THAT(history_of(*now).text, HasSubstr(R"("key":[3])"));
+}
+
 TEST_F(EngineHistory, another_stamp_among_recent_commits_is_another_history) {
   world.commit(change(6, 1, 10, -10));
   EXPECT_EQ(reason_of(*world.ask_history(overdrawn, at(6, 9))), ResetReason::history_diverged);

@@ -153,6 +153,16 @@ class World {
       call(reactors[reactor]);
     }
   }
+  /// Runs what was posted to this reactor; the others stand still.
+  void run_only(std::size_t reactor) {
+    for (auto& [to, call] : std::exchange(posts, {})) {
+      if (to == reactor) {
+        call(reactors[to]);
+      } else {
+        posts.emplace_back(to, std::move(call));
+      }
+    }
+  }
   void commit(const ledger::CommitPartPtr& part) {
     engine.on_part(part);
     engine.on_turn();

@@ -47,6 +47,7 @@ WorldSize random_size(Random& random) {
   out.session.join_time = milliseconds(one_of(random, {300, 10000}));
   out.session.messages_per_second = 100'000;
   out.session.control_frames_per_second = 100'000;
+  out.engine.reactor_backlog_bytes = one_of<std::size_t>(random, {1, 2000, 1 << 20});
   out.engine.space_bytes = one_of<std::size_t>(random, {1, 1000, 100'000});
   out.engine.history_bytes = one_of<std::size_t>(random, {1, 500, 100'000});
   out.engine.snapshot_chunk_bytes = one_of<std::size_t>(random, {1, 120, 65536});
