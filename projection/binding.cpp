@@ -318,6 +318,11 @@ void decide_admission(Binding& out, const Environment& environment) {
 
 }  // namespace
 
+Expression bind_condition(const Expression& condition, const Json& claims, std::string_view space,
+                          const RecordLayout& layout) {
+  return fold(substitute(condition, Environment{nullptr, &claims, space}), layout);
+}
+
 Result<Binding> bind(const ViewPtr& view, std::string_view parameters, std::string_view claims,
                      std::string_view space) {
   const auto claims_json = parse_json(claims);

@@ -7,6 +7,7 @@
 
 #include "projection/error.hpp"
 #include "projection/group.hpp"
+#include "projection/json_text.hpp"
 #include "projection/model.hpp"
 
 namespace viewgate::projection {
@@ -24,6 +25,10 @@ struct Binding {
   std::string claims;
   GroupPtr group;  ///< what this subscription shares with all others of the same bound predicate
 };
+
+/// A condition without parameters, bound to a caller in a space, and folded.
+[[nodiscard]] Expression bind_condition(const Expression& condition, const Json& claims, std::string_view space,
+                                        const RecordLayout& layout);
 
 /// `parameters` and `claims` are JSON objects as text. Claims are taken as `claims ->> 'x'` would be in PostgreSQL: an
 /// absent one is NULL, one of another shape than the expression needs is an evaluation error and so admits nobody.

@@ -1,5 +1,6 @@
 #include "projection/group.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "projection/json_text.hpp"
@@ -59,6 +60,27 @@ bool Group::append_changed(std::string& out, const Record& before, const Record&
   }
   if (any) out += '}';
   return any;
+}
+
+// From the columns that the client sees, and not from the groups that the log names: a hidden column may have moved others.
+bool Group::append_changed_groups(std::string& out, const Record& before, const Record& after) const {
+  const Table& table = *view_->table;
+  if (table.conflict_groups.empty()) return false;
+  const auto moved = [&](std::string_view name) {
+    return std::any_of(view_->columns.begin(), view_->columns.end(), [&](std::size_t column) {
+      return before.slice(column) != after.slice(column) && table.group_of(column) == name;
+    });
+  };
+  char separator = '[';
+  const auto add = [&](std::string_view name) {
+    if (!moved(name)) return;
+    out += std::exchange(separator, ',');
+    out += encode_json_string(name);
+  };
+  for (const ledger::ConflictGroup& group : table.conflict_groups) add(group.name);
+  add(ledger::kRecordGroup);
+  out += separator == '[' ? "[]" : "]";
+  return true;
 }
 
 // As jsonb_build_array(…)::text prints it, which is how the ledger keeps keys.

@@ -40,6 +40,8 @@ class Group {
   void append_record(std::string& out, const Record& record) const;
   /// Those whose text differs, in the same form. False: none does, and nothing was appended.
   [[nodiscard]] bool append_changed(std::string& out, const Record& before, const Record& after) const;
+  /// The conflict groups of these columns as a JSON array, in the order of the model. False: the table declares none.
+  [[nodiscard]] bool append_changed_groups(std::string& out, const Record& before, const Record& after) const;
   /// The key as ledger::Change::key has it.
   [[nodiscard]] std::string key_of(const Record& record) const;
 

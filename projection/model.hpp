@@ -10,17 +10,35 @@
 #include <string_view>
 #include <vector>
 
+#include "ledger/conflict_group.hpp"
 #include "projection/digest.hpp"
 #include "projection/expression.hpp"
 #include "projection/record.hpp"
 
 namespace viewgate::projection {
 
-/// `create policy … on t|v using (…)`. Several on one thing are joined by OR. On a table it may use columns and limits
+/// `create policy … on t|v for select using (…)`. Several on one thing are joined by OR. On a table it may use columns and limits
 /// the records of every view over it; on a view it decides about the caller alone.
 struct Policy {
   std::string name;
   Expression predicate;
+};
+
+/// Who may write the records of a managed table, as PostgreSQL's row security has it: the policies of a command are joined
+/// by OR, none = nobody. `using` looks at the record as it is, `check` at the record as it would be.
+struct WriteConditions {
+  std::vector<Expression> insert_check;
+  std::vector<Expression> update_using;
+  std::vector<Expression> update_check;
+  std::vector<Expression> delete_using;
+
+  [[nodiscard]] bool empty() const { return insert_check.empty() && update_using.empty() && delete_using.empty(); }
+};
+
+/// What the text says about a column of a managed table beyond name and type.
+struct ColumnRule {
+  bool not_null = false;
+  bool has_modifier = false;  ///< varchar(20), numeric(10,2): what mutations do not enforce
 };
 
 /// `managed`: records live in viewgate.records under `collection`. `captured`: `schema`.`relation` is the current
@@ -36,12 +54,16 @@ struct Table {
   std::vector<std::string> type_names;  ///< of each column, as the catalog or the text spells them
   RecordLayout layout;                  ///< all columns
   std::vector<std::size_t> primary_key;
-  std::optional<std::size_t> space_column;                ///< captured tables
-  std::int64_t capture = 0;                               ///< captured tables: part of each view's version
-  std::vector<std::vector<std::string>> conflict_groups;  ///< managed: columns of each conflict_group_… option
-  std::vector<Policy> policies;
+  std::optional<std::size_t> space_column;  ///< captured tables
+  std::int64_t capture = 0;                 ///< captured tables: part of each view's version
+  std::vector<ColumnRule> column_rules;     ///< managed: of each column
+  ledger::ConflictGroups conflict_groups;   ///< managed: each conflict_group_… option
+  std::vector<Policy> policies;             ///< for select
+  WriteConditions writes;                   ///< managed: for insert, update and delete
 
   [[nodiscard]] std::optional<std::size_t> find_column(std::string_view column) const;
+  /// The conflict group that holds the column.
+  [[nodiscard]] std::string_view group_of(std::size_t column) const;
 };
 
 struct Parameter {

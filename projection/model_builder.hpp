@@ -46,6 +46,12 @@ class ModelBuilder {
   void select_columns(const Statement& statement, const Node& select, View& view);
   void refuse_clauses(const Statement& statement, const Node& select);
 
+  // model_policies.cpp
+  bool has_policy_form(const Statement& statement, const Node& create);
+  void view_policy(const Statement& statement, const Node& create, View& view);
+  void table_policy(const Statement& statement, const Node& create, Table& table);
+  void refuse_unwritable_columns(const Statement& statement, const Table& table);
+
   bool claim_name(std::size_t place, const std::string& name);
   /// The bare name of a table or view; empty where it is more than that.
   std::string bare_name(const Statement& statement, const Node& range, std::string_view what);

@@ -1,5 +1,7 @@
 #include "projection/model_parser.hpp"
 
+#include <algorithm>
+
 #include "projection/model_builder.hpp"
 #include "projection/syntax.hpp"
 
@@ -17,6 +19,14 @@ std::optional<std::size_t> Table::find_column(std::string_view column) const {
     if (layout.column(i).name == column) return i;
   }
   return std::nullopt;
+}
+
+std::string_view Table::group_of(std::size_t column) const {
+  const std::string& wanted = layout.column(column).name;
+  for (const ledger::ConflictGroup& group : conflict_groups) {
+    if (std::find(group.columns.begin(), group.columns.end(), wanted) != group.columns.end()) return group.name;
+  }
+  return ledger::kRecordGroup;
 }
 
 ViewPtr Model::view(std::string_view name) const {

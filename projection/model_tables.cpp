@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "projection/model_builder.hpp"
 
@@ -8,6 +9,8 @@ namespace {
 constexpr std::string_view table_forms =
     "create table name (column type …, primary key (…)), or create table name (like schema.table) with (space = "
     "'column')";
+
+constexpr std::string_view conflict_group_prefix = "conflict_group_";
 
 /// "starts, ends" as names.
 std::vector<std::string> split_names(std::string_view text) {
@@ -134,8 +137,10 @@ void ModelBuilder::managed_column(const Statement& statement, const Node& column
     if (other.name == name)
       problems_.add(statement.place(column), "the column " + name + " stands twice in " + table.name);
   }
+  bool not_null = false;
   for (const Node& constraint : column.list("constraints")) {
     const std::string kind = constraint.text("contype");
+    not_null = not_null || kind == "CONSTR_NOTNULL";
     if (kind == "CONSTR_PRIMARY") {
       if (!key.empty()) problems_.add(statement.place(constraint), "a second primary key of " + table.name);
       key = {name};
@@ -144,13 +149,15 @@ void ModelBuilder::managed_column(const Statement& statement, const Node& column
                     "a constraint that is not supported; allowed on a column are primary key and not null");
     }
   }
+  table.column_rules.push_back({not_null, type.find("typmods") != nullptr});
   table.type_names.push_back(type_name(type));
   columns.push_back({name, type_from_name(table.type_names.back())});
 }
 
 void ModelBuilder::conflict_group(const Statement& statement, const Node& option, Table& table) {
   const std::string name = option.text("defname");
-  if (!name.starts_with("conflict_group_") || option.node("arg").type != "String") {
+  if (!name.starts_with(conflict_group_prefix) || name.size() == conflict_group_prefix.size() ||
+      option.node("arg").type != "String") {
     problems_.add(statement.place(option),
                   "the option " + name + "; allowed is conflict_group_… = 'column, column'" +
                       (name == "space" ? ", since records of a managed collection belong to the "
@@ -158,13 +165,26 @@ void ModelBuilder::conflict_group(const Statement& statement, const Node& option
                                        : ""));
     return;
   }
-  std::vector<std::string> names = split_names(option.node("arg").text("sval"));
-  for (const std::string& column : names) {
-    if (!table.find_column(column)) {
-      problems_.add(statement.place(option), table.name + " has no column '" + column + "', which " + name + " names");
+  const std::size_t place = statement.place(option);
+  ledger::ConflictGroup group{name.substr(conflict_group_prefix.size()), split_names(option.node("arg").text("sval"))};
+  if (group.name == ledger::kRecordGroup) {
+    problems_.add(place, "the name " + name + "; the group record holds the columns that no other group names");
+  }
+  for (const ledger::ConflictGroup& other : table.conflict_groups) {
+    if (other.name == group.name) problems_.add(place, name + " stands twice");
+  }
+  std::set<std::string_view> seen;
+  for (const std::string& column : group.columns) {
+    const auto index = table.find_column(column);
+    if (!index) {
+      problems_.add(place, table.name + " has no column '" + column + "', which " + name + " names");
+    } else if (!seen.insert(column).second || table.group_of(*index) != ledger::kRecordGroup) {
+      problems_.add(place, "the column " + column + " is in two conflict groups, or twice in one");
+    } else if (std::find(table.primary_key.begin(), table.primary_key.end(), *index) != table.primary_key.end()) {
+      problems_.add(place, "the column " + column + " is of the primary key, which never changes; no group names it");
     }
   }
-  table.conflict_groups.push_back(std::move(names));
+  table.conflict_groups.push_back(std::move(group));
 }
 
 void ModelBuilder::set_primary_key(std::size_t place, const std::vector<std::string>& names, Table& table) {
@@ -176,6 +196,7 @@ void ModelBuilder::set_primary_key(std::size_t place, const std::vector<std::str
     const auto column = table.find_column(name);
     if (column) {
       table.primary_key.push_back(*column);
+      if (table.kind == TableKind::managed) table.column_rules[*column].not_null = true;
     } else {
       problems_.add(place, table.name + " has no column " + name + ", which its primary key names");
     }

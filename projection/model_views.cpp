@@ -46,6 +46,12 @@ Digest version_of(const View& view) {
   for (const std::size_t column : table.primary_key) append_column(out, table, column);
   append_field(out, "select");
   for (const std::size_t column : view.columns) append_column(out, table, column);
+  // Named by events.
+  for (const ledger::ConflictGroup& group : table.conflict_groups) {
+    append_field(out, "group");
+    append_field(out, group.name);
+    for (const std::string& column : group.columns) append_field(out, column);
+  }
   append_field(out, "where");
   append_canonical(out, view.predicate, table.layout);
   append_field(out, "policies");
@@ -151,48 +157,6 @@ void ModelBuilder::select_columns(const Statement& statement, const Node& select
                   "the view " + view.name + " does not select " + table.layout.column(key).name +
                       ", a column of the primary key of " + table.name + "; a view selects the whole key");
   }
-}
-
-void ModelBuilder::add_policy(const Statement& statement) {
-  const Node create = statement.node();
-  const Node range = create.plain("table");
-  const std::string target = bare_name(statement, range, "a table or view of the model");
-  refuse_others(statement, create, {"policy_name", "table", "cmd_name", "permissive", "roles", "qual"},
-                "create policy");
-  if (!create.flag("permissive"))
-    problems_.add(statement.start, "AS RESTRICTIVE is not supported; a policy on the table limits");
-  if (const std::string command = create.text("cmd_name"); command != "all" && command != "select") {
-    problems_.add(statement.start, "FOR " + command + " is not supported; a policy is for select");
-  }
-  for (const Node& role : create.list("roles")) {
-    if (role.text("roletype") != "ROLESPEC_PUBLIC") {
-      problems_.add(statement.place(role), "TO a role is not supported; a policy decides by claims");
-    }
-  }
-  const auto table = tables_.find(target);
-  const auto view = views_.find(target);
-  if (table == tables_.end() && view == views_.end()) {
-    if (!target.empty() && !names_.contains(target)) {
-      problems_.add(statement.place(range), "the model has no table or view " + target);
-    }
-    return;
-  }
-  if (table != tables_.end() && table->second->layout.size() == 0) return;
-  const Node condition = create.node("qual");
-  if (!condition) {
-    problems_.add(statement.start, "a policy needs using (condition)");
-    return;
-  }
-  Scope scope;
-  scope.table = table != tables_.end() ? table->second.get() : nullptr;
-  scope.without_columns =
-      "in a policy on a view, which decides about the caller alone; columns belong into the view's where "
-      "or into a policy on its table";
-  ExpressionBuilder builder(text_, statement, scope, problems_);
-  auto predicate = builder.condition(condition);
-  if (!predicate) return;
-  std::vector<Policy>& policies = table != tables_.end() ? table->second->policies : view->second.view.policies;
-  policies.push_back({create.text("policy_name"), std::move(*predicate)});
 }
 
 ModelPtr ModelBuilder::finish(std::vector<Problem>& warnings) {

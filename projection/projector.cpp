@@ -82,6 +82,8 @@ bool append_event(std::string& out, const Group& group, const NetChange& change,
     begin_event(out, EventKind::updated, key);
     out += ",\"changed\":";
     out += changed;
+    std::string groups;
+    if (group.append_changed_groups(groups, *images.before, *images.after)) out.append(",\"groups\":").append(groups);
   }
   out += '}';
   return true;

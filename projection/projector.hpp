@@ -21,7 +21,8 @@
 namespace viewgate::projection {
 
 /// What one part of a commit means to one group. `events` is a JSON array:
-///   {"kind":"entered","key":[…],"record":{…}} {"kind":"updated","key":[…],"changed":{…}}
+///   {"kind":"entered","key":[…],"record":{…}} {"kind":"updated","key":[…],"changed":{…}}, where the table declares
+///   conflict groups with "groups":["…"],
 ///   {"kind":"removed_from_scope","key":[…]} {"kind":"deleted","key":[…]}
 /// A commit that touches the group has exactly one of these with `last`; the parts before it come in order. The final
 /// one may hold no event ("[]"), where only earlier parts touched the group.

@@ -27,12 +27,14 @@ class RecordLayout {
   [[nodiscard]] const Column& column(std::size_t index) const { return columns_[index]; }
   /// The column's name as a JSON string with its quotes, as jsonb prints it.
   [[nodiscard]] const std::string& json_name(std::size_t index) const { return json_names_[index]; }
+  /// Column indexes in the order in which jsonb prints the names (by length, then bytes).
+  [[nodiscard]] const std::vector<std::size_t>& jsonb_order() const { return order_; }
 
  private:
   friend class Record;
   std::vector<Column> columns_;
   std::vector<std::string> json_names_;
-  std::vector<std::size_t> order_;  ///< column indexes in the order in which jsonb prints them (by length, then bytes)
+  std::vector<std::size_t> order_;
 };
 
 /// One record during one projection. Not shared between threads; `text` and `layout` must outlive it.

@@ -32,7 +32,7 @@ ARROWS = {
     "gateway": {"gateway", "projection", "ledger", "auth"},
     "loadtest": {"loadtest", "gateway"},
 }
-PROJECTION_MAY_SEE = {"ledger/commit.hpp", "ledger/error.hpp", "ledger/planted.hpp"}
+PROJECTION_MAY_SEE = {"ledger/commit.hpp", "ledger/conflict_group.hpp", "ledger/error.hpp", "ledger/mutation.hpp", "ledger/planted.hpp"}
 LOADTEST_MAY_SEE = {"gateway/protocol.hpp", "gateway/protocol_json.hpp", "gateway/server_document.hpp", "gateway/ws_codec.hpp",
                     "gateway/utf8.hpp"}
 # In the server, libpq is spoken in the ledger's connection and its error mapping, and where a cluster is made before there is one.

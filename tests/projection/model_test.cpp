@@ -122,8 +122,16 @@ TEST(Model, a_statement_that_is_not_allowed_is_refused_at_its_place) {
            {"create table a (b int, primary key (c))", "1:14: a has no column c, which its primary key names"},
            {"create table a (b int primary key, b text)", "1:36: the column b stands twice in a"},
            {"create table a (b int primary key, check (b > 0))", "1:36: not supported in create table"},
-           {"create table a (b int primary key) with (conflict_group_x = 'b, c')",
-            "1:42: a has no column 'c', which conflict_group_x names"},
+           {"create table a (b int primary key, d int) with (conflict_group_x = 'd, c')",
+            "1:49: a has no column 'c', which conflict_group_x names"},
+           {"create table a (b int primary key, d int) with (conflict_group_x = 'd, d')",
+            "1:49: the column d is in two conflict groups, or twice in one"},
+           {"create table a (b int primary key, d int) with (conflict_group_x = 'd', conflict_group_y = 'd')",
+            "1:73: the column d is in two conflict groups, or twice in one"},
+           {"create table a (b int primary key, d int) with (conflict_group_x = 'b')",
+            "1:49: the column b is of the primary key, which never changes; no group names it"},
+           {"create table a (b int primary key, d int) with (conflict_group_record = 'd')",
+            "1:49: the name conflict_group_record; the group record holds the columns that no other group names"},
            {"create table a (b int primary key) with (space = 'b')",
             "1:42: the option space; allowed is conflict_group_"},
            {"create table public.a (b int primary key)", "1:14: a table of the model has no schema; write a"},
@@ -161,16 +169,25 @@ TEST(Model, a_view_or_policy_that_is_not_allowed_is_refused_at_its_place) {
             "2:1: create view has a clause that is not supported (replace)"},
            {"create view t as select a, b from t", "2:13: t is defined twice"},
            {"create policy p on nothing using (true)", "2:20: the model has no table or view nothing"},
-           {"create policy p on t", "2:1: a policy needs using (condition)"},
+           {"create policy p on t", "2:1: a policy for all needs using (condition)"},
            {"create policy p on t as restrictive using (true)", "2:1: AS RESTRICTIVE is not supported"},
-           {"create policy p on t for delete using (true)", "2:1: FOR delete is not supported; a policy is for select"},
+           {"create policy p on t for delete using (true) with check (true)",
+            "2:1: a policy for delete has no with check: it writes no record"},
+           {"create policy p on t for select using (true) with check (true)",
+            "2:1: a policy for select has no with check: it writes no record"},
+           {"create policy p on t for insert using (true)",
+            "2:1: a policy for insert has no using: there is no record yet; write with check (condition)"},
+           {"create policy p on t for update with check (true)", "2:1: a policy for update needs using (condition)"},
            {"create policy p on t to joe using (true)", "2:25: TO a role is not supported; a policy decides by claims"},
-           {"create policy p on t using (true) with check (true)",
-            "2:1: create policy has a clause that is not supported (with_check)"},
            {"create policy p on t using (a = params.x)",
             "2:33: params.x in a policy; a parameter is the subscriber's own choice"},
            {"create policy p on t using (1)", "2:29: the condition must be boolean, not integer"}}) {
     EXPECT_THAT(problems_of(table + each.text), StartsWith(each.problem)) << each.text;
+  }
+  for (const std::string what :
+       {"for insert with check (true)", "for delete using (true)", "using (true) with check (true)"}) {
+    EXPECT_THAT(problems_of(table + "create view v as select a, b from t;\ncreate policy p on v " + what),
+                StartsWith("3:1: a policy on a view admits callers to it; who may write is said on its table"));
   }
   EXPECT_THAT(problems_of(table + "create view v as select a, b from t;\ncreate policy p on v using (a = 1)"),
               StartsWith("3:29: the column a in a policy on a view, which decides about the caller alone"));
