@@ -104,9 +104,9 @@ class WriteRules {
 using WriteRulesPtr = std::shared_ptr<const WriteRules>;
 
 /// A request's durable receipt. `text` is the JSON that the client gets, byte by byte the same at each replay:
-///   {"client":"c","number":"7","sequence":"12","outcome":"applied","acknowledgement":[
-///     {"collection":"issues","key":[7],"kind":"updated","versions":{"schedule":"12","record":"9"}}]}
-///   {"client":"c","number":"8","sequence":"13","outcome":"rejected","reason":"conflict","detail":"…","mutation":0,
+///   {"outcome":"applied","client":"c","number":"7","sequence":"12","acknowledgement":[
+///     {"collection":"issues","key":[7],"kind":"updated","versions":{"record":"9","schedule":"12"}}]}
+///   {"outcome":"rejected","client":"c","number":"8","sequence":"13","reason":"conflict","detail":"…","mutation":0,
 ///     "groups":{"schedule":"12"}}
 /// One acknowledgement per mutation, in order; kind: created, updated, deleted, or unchanged; versions: of every group
 /// that was ever changed, none for a deleted record. `mutation`: which one of the batch was refused. `groups`: for a

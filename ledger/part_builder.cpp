@@ -19,7 +19,15 @@ enum Column {
   column_collection,
   column_key,
   column_before,
-  column_after
+  column_after,
+  column_groups,
+  column_request_id,
+  column_fields,
+  column_principal,
+  column_client,
+  column_number,
+  column_receipt,
+  column_body
 };
 
 std::optional<ChangeKind> kind_of(std::string_view letter) {
@@ -43,8 +51,21 @@ void PartBuilder::add(const pg::Row& row) {
   if (!follower_ || !follower_->is_watched || follower_->fault) return;
   if (!part_ && !begin_commit(row)) return;
   if (row.integer(column_sequence) != part_->position.sequence.value) return fail(errc::log_corrupt);
-  if (changes_ == 0) return hand_on(true);
-  append(row);
+  if (row.integer(column_ordinal) >= 0) return append(row);
+  sign(row);
+  if (changes_ == 0) hand_on(true);
+}
+
+/// The row that stands before a commit's changes.
+void PartBuilder::sign(const pg::Row& row) {
+  Provenance& provenance = part_->provenance;
+  provenance.request_id = row.text(column_request_id);
+  provenance.fields = row.text(column_fields);
+  provenance.principal = row.text(column_principal);
+  provenance.client = row.text(column_client);
+  if (row.is_null(column_number)) return;
+  part_->receipt = CommitReceipt{row.integer(column_number), row.string(column_receipt), row.string(column_body)};
+  part_bytes_ += part_->receipt->text.size() + part_->receipt->body.size();
 }
 
 void PartBuilder::finish() {
@@ -76,7 +97,9 @@ bool PartBuilder::begin_commit(const pg::Row& row) {
   part_ = std::make_unique<CommitPart>();
   part_->space = follower_->space;
   part_->position = position;
-  part_->provenance = Provenance{row.string(column_source), row.string(column_role), row.string(column_at)};
+  part_->provenance.source = row.text(column_source);
+  part_->provenance.role = row.text(column_role);
+  part_->provenance.at = row.text(column_at);
   part_->first = skip_ == 0;
   part_->by_key = changes_ > kByKeyAbove;
   part_bytes_ = 0;
@@ -105,6 +128,7 @@ void PartBuilder::append(const pg::Row& row) {
   change.key = key;
   change.before = row.optional_string(column_before);
   change.after = row.optional_string(column_after);
+  if (!row.is_null(column_groups)) change.groups = pg::texts_of(row.text(column_groups));
   part_bytes_ += key.size() + (change.before ? change.before->size() : 0) + (change.after ? change.after->size() : 0);
   if (received_ == changes_) hand_on(true);
 }

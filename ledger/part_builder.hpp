@@ -60,6 +60,7 @@ class PartBuilder {
  private:
   void enter_space(std::string_view space);
   bool begin_commit(const pg::Row& row);
+  void sign(const pg::Row& row);
   void append(const pg::Row& row);
   void hand_on(bool is_last);
   void fail(errc why);

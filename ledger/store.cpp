@@ -24,7 +24,7 @@ class PageFiller {
     if (is_full_) return;
     const auto weight = std::max<std::int64_t>(1, static_cast<std::int64_t>(part.changes.size()));
     const bool is_whole = part.first && part.last;
-    std::size_t bytes = 0;
+    std::size_t bytes = part.receipt ? part.receipt->text.size() + part.receipt->body.size() : 0;
     for (const Change& change : part.changes) {
       bytes +=
           change.key.size() + (change.before ? change.before->size() : 0) + (change.after ? change.after->size() : 0);
@@ -37,7 +37,8 @@ class PageFiller {
     }
     used_ += weight;
     used_bytes_ += bytes;
-    Commit& commit = page_.commits.emplace_back(Commit{part.space, part.position, part.provenance, part.changes});
+    Commit& commit =
+        page_.commits.emplace_back(Commit{part.space, part.position, part.provenance, part.changes, part.receipt});
     if (part.by_key) std::ranges::sort(commit.changes, {}, &Change::ordinal);
     page_.next_cursor = part.position.sequence;
   }

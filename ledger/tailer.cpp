@@ -78,6 +78,11 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
 
   void unwatch(const std::string& space) { watchlist_.unwatch(space); }
 
+  void wake() {
+    plan_.on_notified(Clock::now());
+    nap_.cancel();
+  }
+
   [[nodiscard]] TailerStats stats() const {
     TailerStats out = stats_;
     out.wakeups = plan_.wakeups(Clock::now());
@@ -387,8 +392,7 @@ void Tailer::Runner::hear(std::string_view payload) {
   if (payload == canary_) return plan_.on_canary_heard();
   if (payload.starts_with(kCanary)) return;
   ++stats_.notified;
-  plan_.on_notified(Clock::now());
-  nap_.cancel();
+  wake();
 }
 
 void Tailer::Runner::start_listening() {
@@ -423,6 +427,8 @@ void Tailer::stop() { runner_->stop(); }
 void Tailer::watch(std::string space) { runner_->watch(space); }
 
 void Tailer::unwatch(const std::string& space) { runner_->unwatch(space); }
+
+void Tailer::wake() { runner_->wake(); }
 
 TailerStats Tailer::stats() const { return runner_->stats(); }
 

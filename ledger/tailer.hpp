@@ -66,6 +66,9 @@ class Tailer final : public Tail {
   void watch(std::string space) override;
   void unwatch(const std::string& space) override;
 
+  /// A commit was written in this process: looks at once. Any number of calls before the look are one.
+  void wake();
+
   [[nodiscard]] TailerStats stats() const;
 
  private:

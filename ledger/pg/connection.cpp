@@ -349,13 +349,35 @@ Task<std::vector<Rows>> Connection::exec_all(std::vector<Statement> statements, 
   if (!conn_) co_return closed_error(deadline);
   bool sent = PQenterPipelineMode(conn_) == 1;
   for (const Statement& statement : statements) sent = sent && send(conn_, statement.sql, statement.params);
-  if (!sent || PQpipelineSync(conn_) != 1) co_return give_up(error_of(conn_));
+  co_return co_await receive_all(sent, statements.size(), deadline);
+}
+
+Task<std::vector<Rows>> Connection::exec_all_prepared(std::vector<Statement> statements,
+                                                      std::chrono::milliseconds time_max) {
+  Deadline deadline(*socket_, time_max);
+  std::vector<std::string> names;
+  for (const Statement& statement : statements) {
+    auto name = co_await prepare(statement.sql, deadline);
+    if (!name) co_return name.error();
+    names.push_back(std::move(*name));
+  }
+  if (!conn_) co_return closed_error(deadline);
+  bool sent = PQenterPipelineMode(conn_) == 1;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    sent = sent && send_prepared(conn_, names[i], statements[i].params);
+  }
+  co_return co_await receive_all(sent, statements.size(), deadline);
+}
+
+/// The answers to so many statements that were sent in a pipeline.
+Task<std::vector<Rows>> Connection::receive_all(bool was_sent, std::size_t count, Deadline& deadline) {
+  if (!was_sent || PQpipelineSync(conn_) != 1) co_return give_up(error_of(conn_));
   auto flushed = co_await flush(deadline);
   if (!flushed) co_return flushed.error();
 
   std::vector<Rows> out;
   std::optional<Error> error;
-  for (std::size_t i = 0; i < statements.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     auto result = co_await collect(deadline);
     if (!result && !is_open()) co_return result.error();
     if (!result && !error) error = result.error();

@@ -75,6 +75,9 @@ class Connection {
   /// server; an explicit transaction among them stays open and failed.
   Task<std::vector<Rows>> exec_all(std::vector<Statement> statements, std::chrono::milliseconds time_max);
 
+  /// The same for statements that are run again and again: each is prepared on this connection at its first use.
+  Task<std::vector<Rows>> exec_all_prepared(std::vector<Statement> statements, std::chrono::milliseconds time_max);
+
   /// Several commands without parameters or results, separated by semicolons, in one implicit transaction.
   Task<void> exec_script(std::string sql, std::chrono::milliseconds time_max);
 
@@ -110,6 +113,7 @@ class Connection {
   Task<Rows> receive(bool was_sent, Deadline& deadline);
   Task<void> receive_stream(bool was_sent, const std::function<bool(const Row&)>& on_row, Deadline& deadline,
                             Pace* pace = nullptr);
+  Task<std::vector<Rows>> receive_all(bool was_sent, std::size_t count, Deadline& deadline);
   Task<void> leave_pipeline(Deadline& deadline);
   Error closed_error(const Deadline& deadline);
   Error give_up(Error error);

@@ -44,18 +44,56 @@ bool Row::boolean(int column) const { return text(column) == "t"; }
 
 int Rows::size() const { return result_ ? PQntuples(result_.get()) : 0; }
 
+namespace {
+
+void add_element(std::string& array, std::string_view value) {
+  array += '"';
+  for (const char c : value) {
+    if (c == '"' || c == '\\') array += '\\';
+    array += c;
+  }
+  array += '"';
+}
+
+}  // namespace
+
 std::string array_text(const std::vector<std::string>& values) {
   std::string out = "{";
   for (const std::string& value : values) {
     if (out.size() > 1) out += ',';
-    out += '"';
-    for (const char c : value) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-    out += '"';
+    add_element(out, value);
   }
   return out += '}';
+}
+
+std::string array_text(const std::vector<std::optional<std::string>>& values) {
+  std::string out = "{";
+  for (const auto& value : values) {
+    if (out.size() > 1) out += ',';
+    if (value) {
+      add_element(out, *value);
+    } else {
+      out += "NULL";
+    }
+  }
+  return out += '}';
+}
+
+std::vector<std::string> texts_of(std::string_view array) {
+  std::vector<std::string> out;
+  std::size_t at = 1;
+  while (at + 1 < array.size()) {
+    std::string value;
+    const bool is_quoted = array[at] == '"';
+    if (is_quoted) ++at;
+    while (at < array.size() && array[at] != (is_quoted ? '"' : ',') && (is_quoted || array[at] != '}')) {
+      if (array[at] == '\\') ++at;
+      value += array[at++];
+    }
+    out.push_back(!is_quoted && value == "NULL" ? std::string() : std::move(value));
+    at += is_quoted ? 2 : 1;
+  }
+  return out;
 }
 
 std::string array_text(const std::vector<std::int64_t>& values) {

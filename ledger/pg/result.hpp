@@ -56,5 +56,9 @@ using Params = std::vector<std::optional<std::string>>;
 /// A one-dimensional array as PostgreSQL's text: {"a","b"}.
 [[nodiscard]] std::string array_text(const std::vector<std::string>& values);
 [[nodiscard]] std::string array_text(const std::vector<std::int64_t>& values);
+[[nodiscard]] std::string array_text(const std::vector<std::optional<std::string>>& values);  ///< nullopt is NULL
+
+/// The values of a one-dimensional text array, as PostgreSQL prints it; NULL reads as an empty text.
+[[nodiscard]] std::vector<std::string> texts_of(std::string_view array);
 
 }  // namespace viewgate::ledger::pg

@@ -2,6 +2,7 @@
 --
 --   an application's write ─► trigger of a captured table ─┐ changes, and one marker in `waiting`
 --   viewgate.append(…)     ─► managed records             ─┘ per (transaction, space): no lock, no number
+--   a client's mutation    ─► open_mutations(), write_mutations(): under the space's lock, numbered at once
 --                 COMMIT ─► viewgate.look() or number(): under the space row's lock, each marker becomes a commit
 --                        ─► viewgate.read_log(): whole commits in order
 --
@@ -14,7 +15,8 @@
 --   * Text of a record is to_jsonb(row)::text under pinned settings, the same bytes wherever it is read.
 --
 -- Errors: VG001 a table cannot be captured · VG002 bad input of append · VG003 TRUNCATE under an old snapshot ·
--- VG004 wrong isolation level · VG005 the log is append-only · VG006 a record that still exists is not erased.
+-- VG004 wrong isolation level · VG005 the log is append-only · VG006 a record that still exists is not erased ·
+-- VG007 write_mutations was given what cannot be.
 --
 -- Space names are given and shown as they are; keys hold space_key(name).
 
@@ -50,14 +52,25 @@ create table viewgate.commits (
   part bigint not null,
   changes bigint not null,
   statements int not null,                   -- how many statements wrote it: with one, its changes need no ordering
-  source text not null,                      -- 'capture' or 'append'
+  source text not null,                      -- 'capture', 'append' or 'mutation'
   role name not null,                        -- the database role of the writer
   at timestamptz not null,                   -- when the writer's transaction began
   numbered xid8 not null,                    -- the transaction that gave the number: how look() finds spaces that moved
   numbered_at timestamptz not null default clock_timestamp(),  -- when: a commit's age is counted from here
+  request_id text,                           -- what the writer calls it: see tag()
+  fields text,                               -- free provenance of the writer: JSON object
+  principal text,                            -- of a mutation, as the next four: who sent it
+  client text collate "C",                   -- from which client
+  number bigint,                             -- as which of its requests
+  receipt text,                              -- what it was answered, byte by byte
+  body text,                                 -- what it asked for, byte by byte; null once it was erased
   primary key (space, sequence)
 );
 create index commits_numbered on viewgate.commits (numbered);
+-- A request is processed once. It is also how its receipt is found; a receipt goes with its commit when the log is pruned.
+create unique index commits_requests on viewgate.commits (space, client, number) where client is not null;
+-- From a record's version to the sequence, where an append gave it: see records.
+create index commits_appends on viewgate.commits (space, part) where source = 'append';
 
 -- The spaces with their heads. The newest commit is the head; where all are pruned, the horizon remembers it (what still lies
 -- below the horizon says nothing: two who prune delete in no common order). Exact in any snapshot, since
@@ -82,6 +95,7 @@ create table viewgate.changes (
   key text collate "C" not null,             -- JSON array of the primary key's columns
   before text,                               -- null for created and erased
   after text,                                -- null for deleted, moved and erased
+  groups text[],                             -- the conflict groups that it moved; null for captured tables and erased
   primary key (space, part, counter)
 );
 
@@ -98,6 +112,13 @@ create table viewgate.waiting (
   source text not null,
   role name not null,
   at timestamptz not null,
+  request_id text,
+  fields text,
+  principal text,                            -- this and the next four: only in the markers of mutations, which never wait
+  client text,
+  number bigint,
+  receipt text,
+  body text,
   primary key (txid, space)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0,
         autovacuum_vacuum_insert_threshold = -1);
@@ -123,14 +144,35 @@ create table viewgate.captures (
   captured_at timestamptz not null default now()
 );
 
--- Managed collections: the current state of records that append() writes.
+-- Managed collections: the current state of records that mutations and append() write.
 create table viewgate.records (
   space text collate "C",
   collection text collate "C",
   key text collate "C",
   value jsonb not null,
+  -- Conflict group -> the sequence of the last commit that changed it; below 0: the part of an append, which cannot know its
+  -- sequence when it writes.
+  versions jsonb not null default '{}',
   primary key (space, collection, key)
 );
+
+-- The declared conflict groups: of the model in force. What none of them holds is the group 'record'.
+create table viewgate.conflict_groups (
+  collection text collate "C",
+  name text collate "C",
+  place int not null,
+  columns text[] not null,
+  primary key (collection, name)
+);
+
+-- Clients that send mutations, by space. Stays when the log is pruned: a number is never used twice.
+create table viewgate.clients (
+  space text collate "C",
+  client text collate "C",
+  principal text not null,                   -- who used the id first; nobody else may
+  last bigint not null,                      -- the number of the last processed request
+  primary key (space, client)
+) with (fillfactor = 70);
 
 -- The model in force: one row.
 create table viewgate.model (
@@ -255,7 +297,7 @@ end $$;
 create function viewgate.refuse_rewriting() returns trigger language plpgsql as $$
 begin
   if TG_OP = 'DELETE' and current_setting('viewgate.rewriting', true) = 'prune'
-     or TG_OP = 'UPDATE' and TG_TABLE_NAME = 'changes' and current_setting('viewgate.rewriting', true) = 'erase' then
+     or TG_OP = 'UPDATE' and current_setting('viewgate.rewriting', true) = 'erase' then
     return null;
   end if;
   raise exception using errcode = 'VG005',
@@ -317,13 +359,16 @@ declare
   appended bigint;
 begin
   -- A space's head is read once, with its first marker; without the space there is none, and the sequence would be null.
-  insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at, numbered)
+  insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at, numbered,
+                                request_id, fields, principal, client, number, receipt, body)
   select m.space, max(m.head) over (partition by m.space) + m.nth_in_space, viewgate.random_mark(),
-         m.part, m.changes, m.statements, m.source, m.role, m.at, pg_current_xact_id()
+         m.part, m.changes, m.statements, m.source, m.role, m.at, pg_current_xact_id(),
+         m.request_id, m.fields, m.principal, m.client, m.number, m.receipt, m.body
   from (select g.*, case when g.nth_in_space = 1 then (select s.head from viewgate.spaces s where s.space = g.space) end as head
         from (select u.*, row_number() over (partition by u.space order by u.nth) as nth_in_space
               from unnest(markers) with ordinality
-                   u(txid, space, name, part, changes, last, statements, source, role, at, nth)) g) m;
+                   u(txid, space, name, part, changes, last, statements, source, role, at,
+                     request_id, fields, principal, client, number, receipt, body, nth)) g) m;
   get diagnostics appended = row_count;
   return appended;
 end $$;
@@ -587,15 +632,18 @@ end $$;
 -- The log of several spaces, each after its own sequence: whole commits in order, as many per space as fit `max_changes` (a commit
 -- without changes counts as one; the first one always comes). Rows come ordered: by space as given, sequence, and inside a commit
 -- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 500 changes. A commit without changes gives one row
--- with ordinal -1. One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes is never held whole.
+-- with ordinal -1; so does, before its changes, one that a client or a tag has signed: only that row has the columns from
+-- request_id on. One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes is never held whole.
 -- Missing sequences mean that the log was pruned there: compare with retained_from.
 create function viewgate.read_log(spaces text[], afters bigint[], max_changes int)
 returns table (space text, sequence bigint, stamp bigint, source text, role text, at text, changes bigint,
-               ordinal bigint, kind "char", collection text, key text, before text, after text)
+               ordinal bigint, kind "char", collection text, key text, before text, after text, groups text[],
+               request_id text, fields text, principal text, client text, number bigint, receipt text, body text)
 language sql stable as $$
   select s.name, c.sequence, c.stamp, c.source, c.role::text,
          to_char(c.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), c.changes,
-         coalesce(d.ordinal, -1), d.kind, d.collection, d.key, d.before, d.after
+         coalesce(d.ordinal, -1), d.kind, d.collection, d.key, d.before, d.after, d.groups,
+         d.request_id, d.fields, d.principal, d.client, d.number, d.receipt, d.body
   from unnest(spaces, afters) with ordinality s(name, after, nth)
   cross join lateral (
     select b.* from (
@@ -606,21 +654,27 @@ language sql stable as $$
     where b.total <= max_changes or b.total = greatest(b.changes, 1)
     order by b.sequence) c
   left join lateral (
+    (select -1::bigint as ordinal, null::"char" as kind, null::text as collection, null::text as key, null::text as before,
+            null::text as after, null::text[] as groups,
+            c.request_id, c.fields, c.principal, c.client::text, c.number, c.receipt, c.body
+     where c.client is not null or c.request_id is not null or c.fields is not null)
+    union all
     -- Nearly every commit: written by one statement, read in the order of the index.
-    (select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after
+    (select row_number() over (order by h.counter) - 1, h.kind, h.collection, h.key, h.before, h.after, h.groups,
+            null, null, null, null, null, null, null
      from viewgate.changes h
      where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes <= 500
      order by h.counter)
     union all
-    (select o.* from (
-       select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after
+    (select o.*, null, null, null, null, null, null, null from (
+       select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after, h.groups
        from viewgate.changes h
        where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes > 500) o
      order by o.collection, o.key, o.ordinal)
     union all
-    (select o.* from (
+    (select o.*, null, null, null, null, null, null, null from (
        select row_number() over (order by coalesce(p.place, h.counter)) - 1 as ordinal,
-              h.kind, h.collection, h.key, h.before, h.after
+              h.kind, h.collection, h.key, h.before, h.after, h.groups
        from viewgate.changes h left join viewgate.places(c.space, c.part) p on p.counter = h.counter
        where h.space = c.space and h.part = c.part and c.statements > 1) o
      order by case when c.changes > 500 then o.collection end, case when c.changes > 500 then o.key end, o.ordinal)
@@ -789,8 +843,8 @@ begin
   return found_one;
 end $$;
 
--- Takes the values of a record that is gone out of the history of a space; returns of how many changes. Sequences, the key and
--- that something happened to it stay: each of its changes becomes one of kind e, without before and after. No view goes on from
+-- Takes the values of a record that is gone out of the history of a space; returns of how many changes. Sequences, receipts, the key
+-- and that something happened to it stay: each of its changes becomes one of kind e, without before and after. No view goes on from
 -- before the last of them, since it could not tell who was inside: such readers start anew.
 --
 -- The record must be gone first (VG006), or its next change would bring the values back. A table of the application is the
@@ -815,6 +869,9 @@ begin
     returning h.part
   )
   select array_agg(e.part) into parts from emptied e;
+  -- What clients asked for holds proposed values, also where it was refused; which record that was is not known any more.
+  update viewgate.commits c set body = null
+  where c.space = wanted and c.body is not null and (c.part = any(parts) or c.changes = 0);
   perform set_config('viewgate.rewriting', '', true);
   if parts is null then return 0; end if;
   update viewgate.horizons h
@@ -839,6 +896,7 @@ begin
     'last', 0, 'statements', 0, 'source', 'erase', 'role', viewgate.writer(), 'at', now()))]);
   perform viewgate.prune($1, 0);
   delete from viewgate.records r where r.space = wanted;
+  delete from viewgate.clients l where l.space = wanted;
   delete from viewgate.retention r where r.space = wanted;
   return viewgate.watermark($1);
 end $$;
@@ -956,8 +1014,9 @@ set search_path = pg_catalog, pg_temp as $$
     ), counted as materialized (
       select viewgate.space_key(e.name) as space, e.*, nextval('viewgate.change_counter') as counter from events e
     ), marked as (
-      insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
-      select pg_current_xact_id(), c.space, min(c.name), min(c.counter), count(*), max(c.counter), 'capture', viewgate.writer(), now()
+      insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at, request_id, fields)
+      select pg_current_xact_id(), c.space, min(c.name), min(c.counter), count(*), max(c.counter), 'capture', viewgate.writer(), now(),
+             nullif(current_setting('viewgate.request_id', true), ''), nullif(current_setting('viewgate.fields', true), '')
       from counted c group by c.space
       on conflict (txid, space) do update
         set changes = w.changes + excluded.changes, last = excluded.last, statements = w.statements + 1
@@ -1024,8 +1083,9 @@ begin
 
   if (not more and case when TG_OP = 'UPDATE' then o <> n and o ->> %3$L = n ->> %3$L and %4$s
                         else coalesce(n, o) ->> %3$L is not null end and %5$s) then
-    insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
-    select pg_current_xact_id(), viewgate.space_key(x.name), x.name, x.counter, 1, x.counter, 'capture', viewgate.writer(), now()
+    insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at, request_id, fields)
+    select pg_current_xact_id(), viewgate.space_key(x.name), x.name, x.counter, 1, x.counter, 'capture', viewgate.writer(), now(),
+           nullif(current_setting('viewgate.request_id', true), ''), nullif(current_setting('viewgate.fields', true), '')
     from (select coalesce(n, o) ->> %3$L as name, nextval('viewgate.change_counter') as counter) x
     on conflict (txid, space) do update
       set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
@@ -1211,6 +1271,8 @@ declare
   new jsonb;
   counter bigint;
   part bigint;
+  moved text[];
+  stood jsonb;
   written bigint := 0;
 begin
   if space is null then
@@ -1219,6 +1281,8 @@ begin
     raise exception using errcode = 'VG002', message = 'viewgate.append: changes is not a JSON array';
   end if;
   -- The first marker of this transaction in this space says which part its changes belong to.
+  part := coalesce((select w.part from viewgate.waiting w where w.txid = pg_current_xact_id() and w.space = wanted),
+                   nextval('viewgate.change_counter'));
   for item in
     select c.*, c.value ->> 'collection' as collection, (c.value -> 'key')::text as key
     from (select e.value, e.nth, viewgate.append_fault(e.value) as fault from jsonb_array_elements($2) with ordinality e(value, nth)) c
@@ -1228,13 +1292,15 @@ begin
       raise exception using errcode = 'VG002', message = format('viewgate.append: change %s: %s', item.nth, item.fault);
     end if;
     loop
-      select r.value into old from viewgate.records r
+      select r.value, r.versions into old, stood from viewgate.records r
         where r.space = wanted and r.collection = item.collection and r.key = item.key for no key update;
       exit when found;
       old := null;
       exit when not item.value ? 'put';
-      insert into viewgate.records (space, collection, key, value)
-        values (wanted, item.collection, item.key, item.value -> 'put') on conflict do nothing;
+      moved := viewgate.changed_groups(item.collection, null, item.value -> 'put');
+      insert into viewgate.records (space, collection, key, value, versions)
+        values (wanted, item.collection, item.key, item.value -> 'put', viewgate.versions_of(moved, -part))
+        on conflict do nothing;
       exit when found;
     end loop;
     new := case when item.value ? 'put' then item.value -> 'put'
@@ -1244,20 +1310,24 @@ begin
         message = format('viewgate.append: change %s: there is no record %s in %s to update', item.nth, item.key, item.collection);
     end if;
     continue when old::text is not distinct from new::text;
+    if old is not null then
+      moved := viewgate.changed_groups(item.collection, old, new);
+    end if;
     if new is null then
       delete from viewgate.records r where r.space = wanted and r.collection = item.collection and r.key = item.key;
     elsif old is not null then
-      update viewgate.records r set value = new where r.space = wanted and r.collection = item.collection and r.key = item.key;
+      update viewgate.records r set value = new, versions = stood || viewgate.versions_of(moved, -part)
+        where r.space = wanted and r.collection = item.collection and r.key = item.key;
     end if;
     counter := nextval('viewgate.change_counter');
-    insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at)
-      values (pg_current_xact_id(), wanted, $1, counter, 1, counter, 'append', viewgate.writer(), now())
+    insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at, request_id, fields)
+      values (pg_current_xact_id(), wanted, $1, part, 1, counter, 'append', viewgate.writer(), now(),
+              nullif(current_setting('viewgate.request_id', true), ''), nullif(current_setting('viewgate.fields', true), ''))
       on conflict (txid, space) do update
-        set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
-      returning w.part into part;
-    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
+        set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1;
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, groups)
       values (wanted, part, counter, case when old is null then 'c' when new is null then 'd' else 'u' end::"char",
-              item.collection, item.key, old::text, new::text);
+              item.collection, item.key, old::text, new::text, moved);
     written := written + 1;
   end loop;
   if written > 0 and pg_sequence_last_value('viewgate.bell'::regclass) = 2 then
@@ -1289,6 +1359,197 @@ set search_path = pg_catalog, pg_temp as $$
     when change ? 'delete' and change -> 'delete' <> 'true' then 'delete is not true'
   end
 $$;
+
+-- Signs the changes of this transaction: the commits that they become carry `request_id`, by which whoever wrote them can wait for
+-- them in a view, and `fields`, a JSON object of whatever else should be known of them. Before or after the changes, in all spaces;
+-- the last call counts.
+create function viewgate.tag(request_id text, fields jsonb default null) returns void language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  if (octet_length(request_id) between 1 and 200) is not true then
+    raise exception using errcode = 'VG002', message = 'viewgate.tag: request_id is a text of 1 to 200 bytes';
+  elsif jsonb_typeof(fields) <> 'object' or octet_length(fields::text) > 4096 then
+    raise exception using errcode = 'VG002', message = 'viewgate.tag: fields is a JSON object of at most 4096 bytes';
+  end if;
+  perform set_config('viewgate.request_id', request_id, true), set_config('viewgate.fields', coalesce(fields::text, ''), true);
+  update viewgate.waiting w set request_id = $1, fields = $2::text where w.txid = pg_current_xact_id_if_assigned();
+end $$;
+
+-- ── mutations ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- The conflict groups of the model in force, in place of the ones before: [{"collection": …, "name": …, "columns": […]}, …].
+create function viewgate.declare_conflict_groups(groups jsonb) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+begin
+  lock table viewgate.conflict_groups in share row exclusive mode;
+  delete from viewgate.conflict_groups;
+  insert into viewgate.conflict_groups (collection, name, place, columns)
+  select g.value ->> 'collection', g.value ->> 'name', g.nth, array(select jsonb_array_elements_text(g.value -> 'columns'))
+  from jsonb_array_elements(groups) with ordinality g(value, nth);
+end $$;
+
+-- The conflict groups that a change of a record moves; all of them where it is created or deleted.
+create function viewgate.changed_groups(collection text, before jsonb, after jsonb) returns text[] language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  with declared as (
+    select g.name, g.place, g.columns from viewgate.conflict_groups g where g.collection = $1
+  ), moved as (
+    select k from jsonb_object_keys($2 || $3) k where ($2 -> k)::text is distinct from ($3 -> k)::text
+  )
+  select array_agg(g.name order by g.place) from (
+    select d.name, d.place from declared d
+      where $2 is null or $3 is null or exists (select from moved m where m.k = any(d.columns))
+    union all
+    select 'record', 2147483647
+      where $2 is null or $3 is null
+         or exists (select from moved m where not exists (select from declared d where m.k = any(d.columns)))
+  ) g
+$$;
+
+create function viewgate.versions_of(groups text[], version bigint) returns jsonb language sql immutable
+set search_path = pg_catalog, pg_temp as $$
+  select coalesce(jsonb_object_agg(g, version), '{}') from unnest(groups) g
+$$;
+
+-- JSON as jsonb prints it, or null where jsonb does not take it.
+create function viewgate.canonical(json text) returns text language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return json::jsonb::text;
+exception when data_exception or program_limit_exceeded then
+  return null;
+end $$;
+
+create function viewgate.canonical(json text[]) returns text[] language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return array(select j.text::jsonb::text from unnest(json) with ordinality j(text, nth) order by j.nth);
+exception when data_exception or program_limit_exceeded then
+  return array(select viewgate.canonical(j.text) from unnest(json) with ordinality j(text, nth) order by j.nth);
+end $$;
+
+-- The first half of a transaction that writes mutations of one space, for a batch of requests: (clients[i], numbers[i], bodies[i]) is
+-- the i-th request; (collections[j], keys[j]) the record of the j-th mutation of all; jsons are JSON values to be told as jsonb
+-- prints them (null = it does not take them).
+--
+-- The space's lock comes before the first read. The records' locks come before numbering: an append that holds one has committed
+-- when we get it, and so gets a number before ours. Rows, by `what`:
+--   h  the head (n)
+--   c  a client (a) that is known: its principal (b) and last number (n)
+--   r  a request that was processed: its nth, sequence (n), receipt (a), and whether the body is the same (m, 0 or 1; where it was
+--      erased, it passes as the same)
+--   k  a record's key as jsonb prints it (a; null: it is none); where the record exists, its text (b) and versions (c)
+--   j  one of jsons (a)
+create function viewgate.open_mutations(space text, clients text[], numbers bigint[], bodies text[],
+                                        collections text[], keys text[], jsons text[])
+returns table (what "char", nth bigint, n bigint, m bigint, a text, b text, c text)
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  canonical_keys text[];
+  retained bigint;
+begin
+  perform viewgate.lock_space($1);
+  canonical_keys := viewgate.canonical(keys);
+  perform from viewgate.records r
+    where r.space = wanted
+      and (r.collection, r.key) in (select u.collection, u.key from unnest(collections, canonical_keys) u(collection, key))
+    order by r.collection, r.key for no key update;
+  return query select 'h'::"char", 0::bigint, h.head, 0::bigint, null::text, null::text, null::text from viewgate.number($1) h;
+  -- From here on, statements that see all that is numbered now.
+  retained := (select h.retained_from from viewgate.horizons h where h.space = wanted);
+  return query
+    select 'c'::"char", 0::bigint, l.last, 0::bigint, l.client::text, l.principal, null::text
+    from viewgate.clients l where l.space = wanted and l.client = any(clients)
+    union all
+    select 'r', q.nth, k.sequence, coalesce(k.body = q.body, true)::int::bigint, k.receipt, null, null
+    from unnest(clients, numbers, bodies) with ordinality q(client, number, body, nth)
+    join viewgate.commits k on k.space = wanted and k.client = q.client and k.number = q.number and k.sequence >= retained
+    union all
+    select 'k', q.nth, 0, 0, q.key, r.value::text, (
+        select jsonb_object_agg(v.key, case when v.value::bigint > 0 then v.value::bigint else coalesce(
+          (select k.sequence from viewgate.commits k
+           where k.space = wanted and k.part = -v.value::bigint and k.source = 'append'), retained - 1) end)::text
+        from jsonb_each_text(r.versions) v)
+    from unnest(collections, canonical_keys) with ordinality q(collection, key, nth)
+    left join viewgate.records r on r.space = wanted and r.collection = q.collection and r.key = q.key
+    union all
+    select 'j', j.nth, 0, 0, j.text, null, null from unnest(viewgate.canonical(jsons)) with ordinality j(text, nth);
+end $$;
+
+-- The second half: writes what was decided, and COMMIT follows. `head` is what open_mutations told; the i-th commit gets head + i.
+--   commits   changes (how many), principal, client, number, request_id, fields, receipt, body
+--   changes   of_commit (1…, ascending), kind, collection, key, before, after, groups (each an array as text)
+--   records   their last state of all: value null = deleted, existed = a row was there when they were read; one that was made and
+--             deleted in this batch is not among them
+-- Returns the bell's value: 2 = somebody sleeps, and is to be woken after COMMIT.
+create function viewgate.write_mutations(
+  space text, head bigint,
+  commit_changes bigint[], principals text[], clients text[], numbers bigint[], request_ids text[], fields text[],
+  receipts text[], bodies text[],
+  of_commit int[], kinds text[], change_collections text[], change_keys text[], befores text[], afters text[], groups text[],
+  record_collections text[], record_keys text[], record_values text[], record_versions text[], existed boolean[])
+returns bigint language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  parts bigint[] := array(select nextval('viewgate.change_counter') from generate_series(1, cardinality(clients)));
+  written bigint;
+  markers viewgate.waiting[];
+begin
+  if cardinality(record_keys) > 0 then
+    if exists (select from unnest(record_values) v where v::jsonb::text <> v) then
+      raise exception using errcode = 'VG007', message = 'viewgate.write_mutations: a record is not as jsonb prints it';
+    end if;
+    with told as materialized (
+      select * from unnest(record_collections, record_keys, record_values, record_versions, existed)
+                      u(collection, key, value, versions, existed)
+    ), gone as (
+      delete from viewgate.records r using told t
+      where r.space = wanted and r.collection = t.collection and r.key = t.key and t.value is null
+      returning 1
+    ), changed as (
+      update viewgate.records r set value = t.value::jsonb, versions = t.versions::jsonb from told t
+      where r.space = wanted and r.collection = t.collection and r.key = t.key and t.existed and t.value is not null
+      returning 1
+    ), made as (
+      insert into viewgate.records (space, collection, key, value, versions)
+      select wanted, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where not t.existed and t.value is not null
+      on conflict do nothing returning 1
+    )
+    select (select count(*) from gone) + (select count(*) from changed) + (select count(*) from made) into written;
+    -- An append has made one of the records meanwhile: what was decided was decided on what is not so any more.
+    if written <> cardinality(record_keys) then
+      raise exception using errcode = '40001', message = 'viewgate.write_mutations: a record was made meanwhile';
+    end if;
+  end if;
+  if cardinality(of_commit) > 0 then
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, groups)
+    select wanted, parts[u.of_commit], parts[u.of_commit] + row_number() over (partition by u.of_commit order by u.nth) - 1,
+           u.kind::"char", u.collection, u.key, u.before, u.after, u.groups::text[]
+    from unnest(of_commit, kinds, change_collections, change_keys, befores, afters, groups) with ordinality
+         u(of_commit, kind, collection, key, before, after, groups, nth);
+  end if;
+  select array_agg(row(pg_current_xact_id(), wanted, $1, parts[u.nth], u.changes, parts[u.nth], 1, 'mutation', viewgate.writer(), now(),
+                       u.request_id, u.fields, u.principal, u.client, u.number, u.receipt, u.body)::viewgate.waiting order by u.nth)
+    into markers
+    from unnest(commit_changes, principals, clients, numbers, request_ids, fields, receipts, bodies) with ordinality
+         u(changes, principal, client, number, request_id, fields, receipt, body, nth);
+  perform viewgate.append_commit(markers);
+  if not exists (select from viewgate.commits c where c.space = wanted and c.sequence = $2 + cardinality(clients)
+                 and c.client = clients[cardinality(clients)] and c.number = numbers[cardinality(numbers)]) then
+    raise exception using errcode = 'VG007', message = format('viewgate.write_mutations: %s is not the head', $2);
+  end if;
+  insert into viewgate.clients as l (space, client, principal, last)
+  select wanted, u.client, min(u.principal), max(u.number) from unnest(clients, principals, numbers) u(client, principal, number)
+  group by u.client
+  on conflict (space, client) do update set last = excluded.last;
+  return pg_sequence_last_value('viewgate.bell'::regclass);
+end $$;
 
 -- ── model ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -22,7 +22,7 @@ std::vector<LoggedChange> SqlLedger::log(const std::string& space, std::int64_t 
   const PgRows rows = session_.query(
       "select sequence, ordinal, kind, collection, key, before, after from viewgate.read_log(array[$1], "
       "array[$2::bigint], "
-      "2000000000)",
+      "2000000000) where ordinal >= 0 or changes = 0",
       {space, std::to_string(after)});
   std::vector<LoggedChange> changes;
   for (const PgRow& row : rows) {

@@ -49,7 +49,9 @@ class StoreTest : public ::testing::Test {
   void empty_commit() {
     session_.run(
         "select viewgate.lock_space('s1'); select viewgate.append_commit(array[row(pg_current_xact_id(), 's1', 's1', "
-        "nextval('viewgate.change_counter'), 0, 0, 1, 'append', current_user, now())::viewgate.waiting])");
+        "nextval('viewgate.change_counter'), 0, 0, 1, 'append', current_user, now(), null, null, null, null, null, "
+        "null, "
+        "null)::viewgate.waiting])");
   }
 
   ledger::Result<PullPage> pull(std::int64_t after, std::int64_t limit, const std::string& space = "s1") {

@@ -23,7 +23,8 @@ inline void pause_a_little() { std::this_thread::sleep_for(std::chrono::millisec
 inline std::string raw_log(PgSession& session, const std::string& space) {
   return session.value(
       "select coalesce(string_agg(concat_ws('|', sequence, ordinal, kind, collection, key, coalesce(before, '-'), "
-      "coalesce(after, '-')), E'\\n'), '') from viewgate.read_log(array[$1], array[0::bigint], 1000000)",
+      "coalesce(after, '-')), E'\\n'), '') from viewgate.read_log(array[$1], array[0::bigint], 1000000) where ordinal "
+      ">= 0",
       {space});
 }
 

@@ -1,0 +1,70 @@
+// Decides what a batch of requests of one space comes to: pure, from what the first half of the transaction has read to
+// what the second half writes. In the order of arrival; a later request sees what earlier ones of the batch did.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ledger/error.hpp"
+#include "ledger/mutation_form.hpp"
+
+namespace viewgate::ledger {
+
+/// What the space's lock showed of one batch.
+struct MutationState {
+  struct Client {
+    std::string principal;
+    std::int64_t last = 0;
+  };
+  struct Processed {
+    Sequence sequence;
+    std::string receipt;
+    bool has_same_body = false;
+  };
+  struct Record {
+    std::optional<std::string> key;   ///< as jsonb prints it; none: it is not JSON
+    std::optional<std::string> text;  ///< none: there is no such record
+    GroupVersions versions;
+  };
+
+  Sequence head;
+  std::map<std::string, Client, std::less<>> clients;
+  std::vector<std::optional<Processed>> processed;  ///< per request
+  std::vector<Record> records;                      ///< per mutation of all requests
+  std::vector<std::optional<std::string>> jsons;    ///< jsons_of, as jsonb prints them; none: it is not JSON
+};
+
+struct PlannedCommit {
+  const MutationRequest* request = nullptr;
+  std::int64_t changes = 0;
+  std::optional<std::string> fields;
+  std::string receipt;
+};
+
+struct PlannedChange {
+  std::int64_t of_commit = 0;  ///< 1, 2, … in MutationPlan::commits
+  Change change;               ///< without ordinal: they are written in order
+};
+
+/// A record as the batch leaves it.
+struct PlannedRecord {
+  std::string collection;
+  std::string key;
+  std::optional<std::string> text;  ///< none: deleted
+  GroupVersions versions;
+  bool existed = false;  ///< before the batch
+};
+
+struct MutationPlan {
+  std::vector<Result<MutationAnswer>> answers;  ///< per request
+  std::vector<PlannedCommit> commits;           ///< of the requests that are processed now: head + 1, head + 2, …
+  std::vector<PlannedChange> changes;
+  std::vector<PlannedRecord> records;
+};
+
+[[nodiscard]] MutationPlan plan_mutations(const std::vector<MutationToPlan>& requests, const MutationState& state);
+
+}  // namespace viewgate::ledger

@@ -1,0 +1,207 @@
+#include "ledger/mutation_write.hpp"
+
+namespace viewgate::ledger {
+namespace {
+
+constexpr const char* kOpen =
+    "select what, nth, n, m, a, b, c from viewgate.open_mutations($1, $2::text[], $3::bigint[], $4::text[], "
+    "$5::text[], $6::text[], $7::text[])";
+
+constexpr const char* kWrite =
+    "select viewgate.write_mutations($1, $2::bigint, $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], "
+    "$8::text[], $9::text[], $10::text[], $11::int[], $12::text[], $13::text[], $14::text[], $15::text[], "
+    "$16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::boolean[])";
+
+constexpr const char* kLookUp =
+    "select l.principal, l.last, c.sequence, c.receipt from viewgate.clients l "
+    "left join viewgate.commits c on c.space = l.space and c.client = l.client and c.number = $3::bigint "
+    "and c.sequence >= viewgate.retained_from($1) "
+    "where l.space = viewgate.space_key($1) and l.client = $2";
+
+using Texts = std::vector<std::optional<std::string>>;
+using Numbers = std::vector<std::int64_t>;
+
+std::optional<std::string> null_if_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional<std::string>(text);
+}
+
+std::string letter_of(ChangeKind kind) {
+  return kind == ChangeKind::created ? "c" : kind == ChangeKind::deleted ? "d" : "u";
+}
+
+void add_commits(pg::Params& params, const MutationPlan& plan) {
+  Numbers changes;
+  Texts principals;
+  Texts clients;
+  Numbers numbers;
+  Texts request_ids;
+  Texts fields;
+  Texts receipts;
+  Texts bodies;
+  for (const PlannedCommit& commit : plan.commits) {
+    changes.push_back(commit.changes);
+    principals.emplace_back(commit.request->principal);
+    clients.emplace_back(commit.request->client);
+    numbers.push_back(commit.request->number);
+    request_ids.push_back(null_if_empty(commit.request->request_id));
+    fields.push_back(commit.fields);
+    receipts.emplace_back(commit.receipt);
+    bodies.emplace_back(commit.request->body);
+  }
+  params.emplace_back(pg::array_text(changes));
+  params.emplace_back(pg::array_text(principals));
+  params.emplace_back(pg::array_text(clients));
+  params.emplace_back(pg::array_text(numbers));
+  for (const Texts* texts : {&request_ids, &fields, &receipts, &bodies}) params.emplace_back(pg::array_text(*texts));
+}
+
+void add_changes(pg::Params& params, const MutationPlan& plan) {
+  Numbers of_commit;
+  Texts kinds;
+  Texts collections;
+  Texts keys;
+  Texts befores;
+  Texts afters;
+  Texts groups;
+  for (const PlannedChange& planned : plan.changes) {
+    of_commit.push_back(planned.of_commit);
+    kinds.emplace_back(letter_of(planned.change.kind));
+    collections.emplace_back(planned.change.collection);
+    keys.emplace_back(planned.change.key);
+    befores.push_back(planned.change.before);
+    afters.push_back(planned.change.after);
+    groups.emplace_back(pg::array_text(planned.change.groups));
+  }
+  params.emplace_back(pg::array_text(of_commit));
+  for (const Texts* texts : {&kinds, &collections, &keys, &befores, &afters, &groups}) {
+    params.emplace_back(pg::array_text(*texts));
+  }
+}
+
+void add_records(pg::Params& params, const MutationPlan& plan) {
+  Texts collections;
+  Texts keys;
+  Texts values;
+  Texts versions;
+  Texts existed;
+  for (const PlannedRecord& record : plan.records) {
+    collections.emplace_back(record.collection);
+    keys.emplace_back(record.key);
+    values.push_back(record.text);
+    versions.emplace_back(versions_text(record.versions));
+    existed.emplace_back(record.existed ? "t" : "f");
+  }
+  for (const Texts* texts : {&collections, &keys, &values, &versions, &existed}) {
+    params.emplace_back(pg::array_text(*texts));
+  }
+}
+
+}  // namespace
+
+std::vector<pg::Statement> opening_of(const std::vector<MutationToPlan>& requests) {
+  std::vector<std::string> clients;
+  Numbers numbers;
+  std::vector<std::string> bodies;
+  std::vector<std::string> collections;
+  std::vector<std::string> keys;
+  for (const MutationToPlan& asked : requests) {
+    clients.push_back(asked.request->client);
+    numbers.push_back(asked.request->number);
+    bodies.push_back(asked.request->body);
+    for (const Mutation& mutation : asked.request->mutations) {
+      collections.push_back(mutation.collection);
+      keys.push_back(mutation.key);
+    }
+  }
+  std::vector<pg::Statement> out(2);
+  out[0].sql = "begin isolation level read committed";
+  out[1].sql = kOpen;
+  pg::Params& params = out[1].params;
+  params.emplace_back(requests.front().request->space);
+  params.emplace_back(pg::array_text(clients));
+  params.emplace_back(pg::array_text(numbers));
+  params.emplace_back(pg::array_text(bodies));
+  params.emplace_back(pg::array_text(collections));
+  params.emplace_back(pg::array_text(keys));
+  params.emplace_back(pg::array_text(jsons_of(requests)));
+  return out;
+}
+
+MutationState state_of(const pg::Rows& rows, const std::vector<MutationToPlan>& requests) {
+  enum Column { what, nth, n, m, a, b, c };
+  MutationState out;
+  out.processed.resize(requests.size());
+  std::size_t mutations = 0;
+  for (const MutationToPlan& asked : requests) mutations += asked.request->mutations.size();
+  out.records.resize(mutations);
+  out.jsons.resize(jsons_count(requests));
+  for (int i = 0; i < rows.size(); ++i) {
+    const pg::Row row = rows[i];
+    const char kind = row.text(what).front();
+    if (kind == 'h') {
+      out.head = Sequence{row.integer(n)};
+    } else if (kind == 'c') {
+      out.clients.emplace(row.string(a), MutationState::Client{row.string(b), row.integer(n)});
+    } else if (kind == 'r') {
+      out.processed[static_cast<std::size_t>(row.integer(nth) - 1)] =
+          MutationState::Processed{Sequence{row.integer(n)}, row.string(a), row.integer(m) == 1};
+    } else if (kind == 'k') {
+      MutationState::Record& record = out.records[static_cast<std::size_t>(row.integer(nth) - 1)];
+      record.key = row.optional_string(a);
+      record.text = row.optional_string(b);
+      record.versions = versions_of(row.text(c));
+    } else {
+      out.jsons[static_cast<std::size_t>(row.integer(nth) - 1)] = row.optional_string(a);
+    }
+  }
+  return out;
+}
+
+std::vector<pg::Statement> closing_of(const std::vector<MutationToPlan>& requests, Sequence head,
+                                      const MutationPlan& plan) {
+  std::vector<pg::Statement> out;
+  if (!plan.commits.empty()) {
+    pg::Statement& write = out.emplace_back();
+    write.sql = kWrite;
+    write.params.emplace_back(requests.front().request->space);
+    write.params.emplace_back(std::to_string(head.value));
+    add_commits(write.params, plan);
+    add_changes(write.params, plan);
+    add_records(write.params, plan);
+  }
+  out.emplace_back().sql = "commit";
+  return out;
+}
+
+pg::Task<MutationAnswer> look_up(pg::Connection& connection, const MutationLookup& lookup,
+                                 std::chrono::milliseconds time_max) {
+  std::string sql = kLookUp;
+  pg::Params params;
+  params.emplace_back(lookup.space);
+  params.emplace_back(lookup.client);
+  params.emplace_back(std::to_string(lookup.number));
+  auto rows = co_await connection.exec_prepared(std::move(sql), std::move(params), time_max);
+  if (!rows) co_return rows.error();
+  MutationAnswer answer;
+  answer.kind = MutationAnswer::Kind::sequence_gap;
+  answer.expected = 1;
+  if (rows->empty()) co_return answer;
+  const pg::Row row = (*rows)[0];
+  answer.expected = row.integer(1) + 1;
+  if (row.text(0) != lookup.principal) {
+    answer.kind = MutationAnswer::Kind::forbidden;
+    answer.expected = 0;
+  } else if (lookup.number < answer.expected && row.is_null(2)) {
+    answer.kind = MutationAnswer::Kind::receipt_pruned;
+  } else if (lookup.number < answer.expected) {
+    answer.kind = MutationAnswer::Kind::replay;
+    answer.receipt.client = lookup.client;
+    answer.receipt.number = lookup.number;
+    answer.receipt.sequence = Sequence{row.integer(2)};
+    answer.receipt.text = row.text(3);
+    answer.receipt.outcome = outcome_of(answer.receipt.text);
+  }
+  co_return answer;
+}
+
+}  // namespace viewgate::ledger

@@ -1,0 +1,35 @@
+// The two halves of a transaction that writes mutations, as statements, and what their results say.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ledger/mutation_plan.hpp"
+#include "ledger/pg/connection.hpp"
+
+namespace viewgate::ledger {
+
+/// begin, and viewgate.open_mutations. All requests are of one space.
+[[nodiscard]] std::vector<pg::Statement> opening_of(const std::vector<MutationToPlan>& requests);
+
+/// What the rows of open_mutations say.
+[[nodiscard]] MutationState state_of(const pg::Rows& rows, const std::vector<MutationToPlan>& requests);
+
+/// viewgate.write_mutations where there is anything to write, and commit.
+[[nodiscard]] std::vector<pg::Statement> closing_of(const std::vector<MutationToPlan>& requests, Sequence head,
+                                                    const MutationPlan& plan);
+
+struct MutationLookup {
+  std::string space;
+  std::string client;
+  std::string principal;
+  std::int64_t number = 0;
+};
+
+/// The receipt of a request that was processed.
+pg::Task<MutationAnswer> look_up(pg::Connection& connection, const MutationLookup& lookup,
+                                 std::chrono::milliseconds time_max);
+
+}  // namespace viewgate::ledger

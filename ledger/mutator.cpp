@@ -1,0 +1,312 @@
+#include "ledger/mutator.hpp"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <deque>
+#include <map>
+
+#include "ledger/mutation_plan.hpp"
+#include "ledger/mutation_write.hpp"
+#include "ledger/pg/pool.hpp"
+#include "ledger/spawn.hpp"
+
+namespace viewgate::ledger {
+namespace {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using Done = std::function<void(Result<MutationAnswer>)>;
+
+constexpr std::chrono::milliseconds kRetryPause{5};
+constexpr std::int64_t kBellArmed = 2;
+
+pg::ConnectOptions connect_options(const std::string& conninfo, const MutatorOptions& options) {
+  pg::ConnectOptions out;
+  out.conninfo = conninfo;
+  out.application_name = "viewgate write";
+  out.connect_time_max = options.time_max;
+  out.lock_timeout = options.lock_time_max;
+  out.idle_in_transaction_timeout = options.idle_time_max;
+  out.planner_settings = "set plan_cache_mode = force_generic_plan";
+  return out;
+}
+
+std::size_t bytes_of(const MutationRequest& request) {
+  std::size_t out = request.body.size();
+  for (const Mutation& mutation : request.mutations) out += mutation.key.size() + mutation.value.size();
+  return out;
+}
+
+/// Passes by itself: the same transaction may succeed when it is run again.
+bool is_passing(errc code) { return code == errc::retry || code == errc::unavailable || code == errc::timeout; }
+
+/// Data that the database does not take (class 22) is the request's fault, whatever its form looked like.
+Error as_answer(Error error) {
+  if (error.code == errc::rejected && error.sqlstate.starts_with("22")) error.code = errc::invalid_mutation;
+  return error;
+}
+
+}  // namespace
+
+class Mutator::Work : public std::enable_shared_from_this<Work> {
+ public:
+  Work(asio::io_context& io, const std::string& conninfo, MutatorOptions options, std::function<void()> on_committed)
+      : executor_(io.get_executor()),
+        options_(options),
+        on_committed_(std::move(on_committed)),
+        writers_(executor_, connect_options(conninfo, options), options.connections_max),
+        bell_(executor_, connect_options(conninfo, options), 1) {}
+
+  void mutate(MutationRequest request, WriteRulesPtr rules, Done done) {
+    if (stopped_) return;
+    if (std::string fault = request_fault(request); !fault.empty()) {
+      return refuse(std::move(done), Error{errc::invalid_mutation, "", std::move(fault)});
+    }
+    const std::string name = request.space;
+    const std::size_t bytes = bytes_of(request);
+    const auto known = spaces_.find(name);
+    const bool is_full = known != spaces_.end() && known->second.waiting.size() >= options_.waiting_max;
+    if (is_full || waiting_bytes_ + bytes > options_.waiting_bytes_max) {
+      return refuse(std::move(done), Error{errc::unavailable, "", "too many mutations of space '" + name + "' wait"});
+    }
+    waiting_bytes_ += bytes;
+    ++stats_.waiting;
+    Space& space = spaces_[name];
+    space.waiting.push_back(Pending{std::move(request), std::move(rules), std::move(done), bytes});
+    if (space.is_running) return;
+    space.is_running = true;
+    spawn(executor_, run(shared_from_this(), name));
+  }
+
+  void receipt(MutationLookup lookup, Done done) {
+    if (stopped_) return;
+    spawn(executor_, run_lookup(shared_from_this(), std::move(lookup), std::move(done)));
+  }
+
+  void stop() {
+    stopped_ = true;
+    writers_.close();
+    bell_.close();
+  }
+
+  [[nodiscard]] MutatorStats stats() const { return stats_; }
+
+ private:
+  struct Pending {
+    MutationRequest request;
+    WriteRulesPtr rules;
+    Done done;
+    std::size_t bytes = 0;
+  };
+  using Batch = std::vector<Pending>;
+  struct Space {
+    std::deque<Pending> waiting;
+    bool is_running = false;
+  };
+
+  static asio::awaitable<void> run(std::shared_ptr<Work> self, std::string space);
+  static asio::awaitable<void> run_lookup(std::shared_ptr<Work> self, MutationLookup lookup, Done done);
+  static asio::awaitable<void> run_bell(std::shared_ptr<Work> self);
+
+  void refuse(Done done, Error error) {
+    ++stats_.failures;
+    asio::post(executor_, [self = shared_from_this(), done = std::move(done), error = std::move(error)] {
+      if (!self->stopped_) done(error);
+    });
+  }
+
+  Batch take(Space& space);
+  asio::awaitable<void> write(Batch& batch);
+  pg::Task<MutationPlan> write_again(Batch& batch);
+  pg::Task<MutationPlan> write_once(Batch& batch);
+  void answer(Batch& batch, MutationPlan plan);
+  void fail(Batch& batch, const Error& error);
+  void committed(std::int64_t bell);
+  asio::awaitable<void> pause(std::chrono::milliseconds time);
+
+  asio::any_io_executor executor_;
+  const MutatorOptions options_;
+  const std::function<void()> on_committed_;
+  pg::Pool writers_;
+  pg::Pool bell_;  ///< NOTIFY takes a lock over the whole database: on a connection, and in transactions, of its own
+  std::map<std::string, Space> spaces_;
+  std::size_t waiting_bytes_ = 0;
+  bool is_ringing_ = false;
+  bool stopped_ = false;
+  MutatorStats stats_;
+};
+
+/// Works until nothing waits in the space any more.
+asio::awaitable<void> Mutator::Work::run(std::shared_ptr<Work> self, std::string space) {
+  while (!self->stopped_ && !self->spaces_[space].waiting.empty()) {
+    Batch batch = self->take(self->spaces_[space]);
+    co_await self->write(batch);
+  }
+  self->spaces_.erase(space);
+}
+
+Mutator::Work::Batch Mutator::Work::take(Space& space) {
+  Batch out;
+  std::size_t bytes = 0;
+  while (!space.waiting.empty() && out.size() < options_.batch_max) {
+    bytes += space.waiting.front().bytes;
+    if (!out.empty() && bytes > options_.batch_bytes_max) break;
+    waiting_bytes_ -= space.waiting.front().bytes;
+    --stats_.waiting;
+    out.push_back(std::move(space.waiting.front()));
+    space.waiting.pop_front();
+  }
+  return out;
+}
+
+/// A batch that the database refuses for good is run again request by request: one must not take the others with it.
+asio::awaitable<void> Mutator::Work::write(Batch& batch) {
+  auto plan = co_await write_again(batch);
+  if (plan) {
+    answer(batch, std::move(*plan));
+    co_return;
+  }
+  if (is_passing(plan.error().code) || batch.size() == 1) {
+    fail(batch, as_answer(plan.error()));
+    co_return;
+  }
+  for (Pending& pending : batch) {
+    if (stopped_) co_return;
+    Batch single;
+    single.push_back(std::move(pending));
+    co_await write(single);
+  }
+}
+
+pg::Task<MutationPlan> Mutator::Work::write_again(Batch& batch) {
+  const Clock::time_point end = Clock::now() + options_.time_max;
+  for (int attempt = 1;; ++attempt) {
+    Result<MutationPlan> plan = Error{};
+    try {
+      plan = co_await write_once(batch);
+    } catch (const Failure& failure) {
+      plan = failure.error();
+    }
+    const bool is_last = stopped_ || attempt >= options_.attempts_max || Clock::now() >= end;
+    if (plan || is_last || !is_passing(plan.error().code)) co_return plan;
+    ++stats_.retries;
+    co_await pause(attempt * kRetryPause);
+  }
+}
+
+pg::Task<MutationPlan> Mutator::Work::write_once(Batch& batch) {
+  std::vector<MutationToPlan> asked;
+  for (const Pending& pending : batch) asked.push_back(MutationToPlan{&pending.request, pending.rules.get()});
+  auto lease = co_await writers_.acquire(options_.time_max);
+  if (!lease) co_return lease.error();
+  pg::Connection& connection = **lease;
+  ++stats_.transactions;
+
+  std::vector<pg::Statement> opening = opening_of(asked);
+  auto opened = co_await connection.exec_all_prepared(std::move(opening), options_.time_max);
+  if (!opened) {
+    if (connection.is_open()) co_await connection.exec_script("rollback", options_.time_max);
+    co_return opened.error();
+  }
+  const MutationState state = state_of(opened->back(), asked);
+  MutationPlan plan = plan_mutations(asked, state);
+  std::vector<pg::Statement> closing = closing_of(asked, state.head, plan);
+  auto closed = co_await connection.exec_all_prepared(std::move(closing), options_.time_max);
+  if (!closed) {
+    if (connection.is_open()) co_await connection.exec_script("rollback", options_.time_max);
+    co_return closed.error();
+  }
+  if (!plan.commits.empty()) committed(closed->front()[0].integer(0));
+  co_return plan;
+}
+
+/// Callbacks may stop the work, or ask for more.
+void Mutator::Work::answer(Batch& batch, MutationPlan plan) {
+  for (std::size_t i = 0; i < batch.size() && !stopped_; ++i) {
+    Result<MutationAnswer>& answer = plan.answers[i];
+    if (!answer) {
+      ++stats_.failures;
+    } else if (answer->kind == MutationAnswer::Kind::receipt) {
+      ++stats_.receipts;
+    } else if (answer->kind == MutationAnswer::Kind::replay) {
+      ++stats_.replays;
+    }
+    batch[i].done(std::move(answer));
+  }
+}
+
+void Mutator::Work::fail(Batch& batch, const Error& error) {
+  for (Pending& pending : batch) {
+    if (stopped_) return;
+    ++stats_.failures;
+    pending.done(error);
+  }
+}
+
+void Mutator::Work::committed(std::int64_t bell) {
+  if (stopped_) return;
+  if (on_committed_) on_committed_();
+  if (bell != kBellArmed || is_ringing_) return;
+  is_ringing_ = true;
+  spawn(executor_, run_bell(shared_from_this()));
+}
+
+/// Wakes nodes that sleep. A hint: where it fails, they look by themselves a little later.
+asio::awaitable<void> Mutator::Work::run_bell(std::shared_ptr<Work> self) {
+  auto lease = co_await self->bell_.acquire(self->options_.time_max);
+  if (lease) {
+    std::string sql = "select viewgate.ring()";
+    co_await (*lease)->exec(std::move(sql), pg::Params(), self->options_.time_max);
+  }
+  self->is_ringing_ = false;
+}
+
+asio::awaitable<void> Mutator::Work::run_lookup(std::shared_ptr<Work> self, MutationLookup lookup, Done done) {
+  Result<MutationAnswer> answer = Error{};
+  try {
+    auto lease = co_await self->writers_.acquire(self->options_.time_max);
+    if (lease) {
+      answer = co_await look_up(**lease, lookup, self->options_.time_max);
+    } else {
+      answer = lease.error();
+    }
+  } catch (const Failure& failure) {
+    answer = failure.error();
+  }
+  if (!self->stopped_) done(std::move(answer));
+}
+
+asio::awaitable<void> Mutator::Work::pause(std::chrono::milliseconds time) {
+  asio::steady_timer timer(executor_, time);
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+Mutator::Mutator(asio::io_context& io, const std::string& conninfo, MutatorOptions options,
+                 std::function<void()> on_committed)
+    : work_(std::make_shared<Work>(io, conninfo, options, std::move(on_committed))) {}
+
+Mutator::~Mutator() { stop(); }
+
+void Mutator::stop() { work_->stop(); }
+
+void Mutator::mutate(MutationRequest request, WriteRulesPtr rules, Done done) {
+  work_->mutate(std::move(request), std::move(rules), std::move(done));
+}
+
+void Mutator::receipt(std::string space, std::string client, std::string principal, std::int64_t number, Done done) {
+  MutationLookup lookup;
+  lookup.space = std::move(space);
+  lookup.client = std::move(client);
+  lookup.principal = std::move(principal);
+  lookup.number = number;
+  work_->receipt(std::move(lookup), std::move(done));
+}
+
+MutatorStats Mutator::stats() const { return work_->stats(); }
+
+}  // namespace viewgate::ledger
