@@ -23,7 +23,7 @@ interface Step {
 
 /** Whoever looks at a channel. `shown` is what it looks at: an earlier channel until this one was shown once. */
 export interface Member {
-  shown: Channel | undefined;
+  shown?: Channel | undefined;
 }
 
 /** One group of the server: the set that is shown, the cursor that belongs to it, and what waits to be shown. */

@@ -238,18 +238,13 @@ export class Client implements Host {
     if (!Socket) throw new Error('no WebSocket here: pass one as an option');
     const socket = new Socket(this.options.url, subprotocol);
     this.socket = socket;
-    const isCurrent = (): boolean => this.socket === socket;
-    socket.onopen = () => {
-      if (isCurrent()) this.takeEvent({ type: 'opened' });
+    // What comes from a socket that was dropped reaches nobody.
+    const hear = (event: MachineEvent): void => {
+      if (this.socket === socket) this.takeEvent(event);
     };
-    socket.onmessage = (event: { data: unknown }) => {
-      if (isCurrent()) this.takeEvent({ type: 'message', text: String(event.data) });
-    };
-    socket.onclose = (event: { code: number; reason?: unknown }) => {
-      if (!isCurrent()) return;
-      this.socket = undefined;
-      this.takeEvent({ type: 'closed', code: event.code, reason: String(event.reason ?? '') });
-    };
+    socket.onopen = () => hear({ type: 'opened' });
+    socket.onmessage = (event: { data: unknown }) => hear({ type: 'message', text: String(event.data) });
+    socket.onclose = ({ code }: { code: number }) => hear({ type: 'closed', code });
     // A close follows every error and says more; without a listener some implementations throw.
     socket.onerror = () => undefined;
   }
@@ -292,13 +287,11 @@ function ringing(name: TimerName): MachineEvent {
 
 /** Tells when a page that may have slept is looked at again, or a network is there again. Nothing where nobody says so. */
 function whenWoken(wake: () => void): () => void {
-  const { document, addEventListener, removeEventListener } = globalThis as Partial<Window & typeof globalThis>;
-  const names = ['visibilitychange', 'online', 'pageshow'];
+  const { document, addEventListener } = globalThis as Partial<Window & typeof globalThis>;
+  const end = new AbortController();
   const woken = (): void => {
     if (document?.visibilityState !== 'hidden') wake();
   };
-  for (const name of names) addEventListener?.(name, woken);
-  return () => {
-    for (const name of names) removeEventListener?.(name, woken);
-  };
+  for (const name of ['visibilitychange', 'online', 'pageshow']) addEventListener?.(name, woken, { signal: end.signal });
+  return () => end.abort();
 }

@@ -13,6 +13,7 @@ export type { ClientOptions, SocketConstructor, SocketLike, SubscribeOptions, Ti
 export { closeName } from './codes.js';
 export type { Extension } from './extension.js';
 export { bigint, columns, date, digits, parseLossless, stringify, type Column } from './numbers.js';
+export { indexedDbStorage, type Storage, type StorageOptions } from './indexed_db.js';
 export { ordered, Ordered, type OrderOptions } from './order.js';
 export { compareSequences, type Sequence } from './protocol.js';
 export { Item, type Change, type Updated } from './record_set.js';

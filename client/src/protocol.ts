@@ -193,13 +193,13 @@ export function decodeDocument(text: string): ServerDocument | undefined {
   // What is about a mutation is the writer's.
   if (document?.type === 'error' && document.number !== undefined) return undefined;
   if (document?.type === 'commit' && document.last && document.position === undefined) {
-    throw new ProtocolError('"position" is missing');
+    wrong('position');
   }
   return document;
 }
 
-/** Takes the slice of a member's text, or undefined where the document does not have it; throws what is wrong with it. */
-export type Reader<T> = (slice: string | undefined) => T;
+/** Takes the slice of a member's text, or undefined where the document does not have it, and the name to complain with. */
+export type Reader<T> = (slice: string | undefined, name: string) => T;
 
 /** A reader for every member of a document. What it gives as undefined is left out. */
 export type Shape<D> = { readonly [M in Exclude<keyof D, 'type'>]-?: Reader<D[M] | undefined> };
@@ -208,7 +208,7 @@ export type Shape<D> = { readonly [M in Exclude<keyof D, 'type'>]-?: Reader<D[M]
 export function readDocument(text: string, known: { readonly [type: string]: object }): object | undefined {
   try {
     const slices = membersOf(text);
-    const type = string(slices['type']);
+    const type = string(slices['type'], 'type');
     const shape = known[type];
     return shape === undefined ? undefined : { type, ...readMembers(slices, shape as Shape<object>) };
   } catch (error) {
@@ -229,26 +229,24 @@ export function membersOf(text: string): Slices {
 export function readMembers<D>(slices: Slices, shape: Shape<D>): D {
   const out: { [name: string]: unknown } = {};
   for (const [name, read] of Object.entries(shape) as [string, Reader<unknown>][]) {
-    try {
-      const value = read(slices[name]);
-      if (value !== undefined) out[name] = value;
-    } catch (error) {
-      throw new ProtocolError(`"${name}": ${(error as Error).message}`);
-    }
+    const value = read(slices[name], name);
+    if (value !== undefined) out[name] = value;
   }
   return out as unknown as D;
 }
 
-function raw(slice: string | undefined): string {
-  if (slice === undefined) throw new ProtocolError('is missing');
-  return slice;
+function raw(slice: string | undefined, name: string): string {
+  return slice ?? wrong(name);
+}
+
+function wrong(name: string): never {
+  throw new ProtocolError(`no ${name}, or a wrong one`);
 }
 
 function typed<T>(type: string): Reader<T> {
-  return (slice) => {
-    const value: unknown = JSON.parse(raw(slice));
-    if (typeof value !== type) throw new ProtocolError(`is no ${type}`);
-    return value as T;
+  return (slice, name) => {
+    const value: unknown = JSON.parse(raw(slice, name));
+    return typeof value === type ? (value as T) : wrong(name);
   };
 }
 
@@ -256,23 +254,22 @@ export const string = typed<string>('string');
 export const number = typed<number>('number');
 const boolean = typed<boolean>('boolean');
 
-export const sequence: Reader<Sequence> = (slice) => {
-  const value = string(slice);
-  if (!/^(0|[1-9]\d*)$/.test(value)) throw new ProtocolError('is no sequence');
-  return value;
+export const sequence: Reader<Sequence> = (slice, name) => {
+  const value = string(slice, name);
+  return /^(0|[1-9]\d*)$/.test(value) ? value : wrong(name);
 };
 
 /** A key's text is the same however it was spaced. */
-export const key: Reader<string> = (slice) => compact(raw(slice));
+export const key: Reader<string> = (slice, name) => compact(raw(slice, name));
 
 export function optional<T>(read: Reader<T>, absent?: T): Reader<T | undefined> {
-  return (slice) => (slice === undefined ? absent : read(slice));
+  return (slice, name) => (slice === undefined ? absent : read(slice, name));
 }
 
 /** Each element's text through `read`. */
 export function list<T>(read: (text: string) => T): Reader<T[]> {
-  return (slice) => {
-    const text = raw(slice);
+  return (slice, name) => {
+    const text = raw(slice, name);
     const out: T[] = [];
     eachElement(text, 0, (from, to) => out.push(read(text.slice(from, to))));
     return out;
@@ -281,18 +278,18 @@ export function list<T>(read: (text: string) => T): Reader<T[]> {
 
 function readRecord(text: string): SnapshotRecord {
   const slices = membersOf(text);
-  return { key: key(slices['key']), record: raw(slices['record']) };
+  return { key: key(slices['key'], 'key'), record: raw(slices['record'], 'record') };
 }
 
 function readEvent(text: string): RecordEvent {
   const slices = membersOf(text);
-  const kind = string(slices['kind']);
-  const of = key(slices['key']);
-  if (kind === 'entered') return { kind, key: of, record: raw(slices['record']) };
-  if (kind === 'updated') return { kind, key: of, changed: raw(slices['changed']) };
+  const kind = string(slices['kind'], 'kind');
+  const of = key(slices['key'], 'key');
+  if (kind === 'entered') return { kind, key: of, record: raw(slices['record'], 'record') };
+  if (kind === 'updated') return { kind, key: of, changed: raw(slices['changed'], 'changed') };
   if (kind === 'removed_from_scope' || kind === 'deleted') return { kind, key: of };
   // To pass over an event would leave a set that is not the view.
-  throw new ProtocolError(`an event of unknown kind ${JSON.stringify(kind)}`);
+  return wrong(`event ${kind}`);
 }
 
 const shapes: { readonly [T in ServerDocument['type']]: Shape<Extract<ServerDocument, { type: T }>> } = {

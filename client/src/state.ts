@@ -27,7 +27,7 @@ export type ConnectionEvent =
   | { readonly type: 'token_failed'; readonly message: string }
   | { readonly type: 'opened' }
   | { readonly type: 'message'; readonly text: string }
-  | { readonly type: 'closed'; readonly code: number; readonly reason: string }
+  | { readonly type: 'closed'; readonly code: number }
   /** The page became visible, the network came back, the machine woke. */
   | { readonly type: 'woken' }
   | { readonly type: 'patience' }

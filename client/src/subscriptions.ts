@@ -74,16 +74,16 @@ export interface Subscription extends Member, ViewName {
   readonly localNumber: number;
   readonly parse: Parse;
   phase: SubscriptionPhase;
-  wire: string | undefined;
+  wire?: string | undefined;
   /** Of the last `subscribed`. */
-  context: string | undefined;
+  context?: string | undefined;
   /** Of the set that is shown: with that set's position it is the cursor. */
-  shownContext: string | undefined;
-  channel: Channel | undefined;
+  shownContext?: string | undefined;
+  channel?: Channel | undefined;
   failures: number;
   resets: number;
   liveSince: number;
-  error: ClientError | undefined;
+  error?: ClientError | undefined;
 }
 
 /** A set and its cursor, as they were stored together. */
@@ -96,8 +96,7 @@ export interface StoredView {
 }
 
 export function newSubscription(number: number, name: ViewName, parse: Parse): Subscription {
-  const empty = { wire: undefined, context: undefined, shownContext: undefined, shown: undefined, channel: undefined };
-  return { ...name, localNumber: number, parse, phase: 'waiting', ...empty, failures: 0, resets: 0, liveSince: 0, error: undefined };
+  return { ...name, localNumber: number, parse, phase: 'waiting', failures: 0, resets: 0, liveSince: 0 };
 }
 
 /** So many resets in a row are followed at once; each later one waits, longer each time. */

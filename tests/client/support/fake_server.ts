@@ -12,6 +12,8 @@ export class FakeServer {
   /** Messages of clients, in order. */
   readonly received: Record<string, unknown>[] = [];
   connections = 0;
+  /** Who the next connections are. */
+  principal = 'alice';
   private readonly sockets = new Map<WebSocket, Link>();
   private readonly http: Server = createServer();
   private readonly server = new WebSocketServer({ server: this.http });
@@ -49,7 +51,7 @@ export class FakeServer {
 
   private accept(socket: WebSocket): void {
     this.connections++;
-    const link = new Link(this.ledger, this.random);
+    const link = new Link(this.ledger, this.random, this.principal);
     this.sockets.set(socket, link);
     socket.on('close', () => this.sockets.delete(socket));
     socket.on('message', (data) => {

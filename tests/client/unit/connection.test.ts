@@ -22,7 +22,7 @@ const events: ConnectionEvent[] = [
   { type: 'token_failed', message: 'm' },
   { type: 'opened' },
   { type: 'message', text: JSON.stringify(welcome) },
-  { type: 'closed', code: 1006, reason: '' },
+  { type: 'closed', code: 1006 },
   { type: 'woken' },
   { type: 'patience' },
   { type: 'silence' },
@@ -41,8 +41,8 @@ function inPhase(phase: Phase): Recorder {
   if (phase === 'opening') return recorder;
   if (phase === 'greeting') return recorder.step({ type: 'opened' });
   recorder.online();
-  if (phase === 'waiting') recorder.step({ type: 'closed', code: 1006, reason: '' });
-  if (phase === 'denied') recorder.step({ type: 'closed', code: 4005, reason: '' });
+  if (phase === 'waiting') recorder.step({ type: 'closed', code: 1006 });
+  if (phase === 'denied') recorder.step({ type: 'closed', code: 4005 });
   if (phase === 'closed') recorder.step({ type: 'stop' });
   return recorder;
 }
@@ -71,7 +71,7 @@ describe('the connection', () => {
   for (const code of codes) {
     const retry = retryAfter(code);
     it(`close_${code}_${closeName(code)}_is_followed_by_${retry}`, () => {
-      const recorder = new Recorder().online().step({ type: 'closed', code, reason: '' });
+      const recorder = new Recorder().online().step({ type: 'closed', code });
       if (retry === 'never') {
         expect(recorder.machine.phase).toBe('denied');
         expect(recorder.timers.size).toBe(0);
@@ -93,19 +93,19 @@ describe('the connection', () => {
     const recorder = new Recorder().online();
     const highs: number[] = [];
     for (let i = 0; i < 8; ++i) {
-      recorder.step({ type: 'closed', code: 1006, reason: '' });
+      recorder.step({ type: 'closed', code: 1006 });
       highs.push(recorder.delay('reconnect').high);
       recorder.back();
     }
     expect(highs).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
     recorder.now += 10_000;
-    recorder.step({ type: 'closed', code: 1006, reason: '' });
+    recorder.step({ type: 'closed', code: 1006 });
     expect(recorder.delay('reconnect').high).toBe(1_000);
   });
 
   it('case_27_drain_says_when_to_return_and_nothing_hastens_it', () => {
     const recorder = new Recorder().online();
-    recorder.message({ type: 'drain', reconnect_after: 7_340 }).step({ type: 'closed', code: 1012, reason: '' });
+    recorder.message({ type: 'drain', reconnect_after: 7_340 }).step({ type: 'closed', code: 1012 });
     expect(recorder.delay('reconnect')).toEqual({ low: 7_340, high: 7_340 });
     recorder.step({ type: 'woken' });
     expect(recorder.delay('reconnect')).toEqual({ low: 7_340, high: 7_340 });
@@ -113,7 +113,7 @@ describe('the connection', () => {
   });
 
   it('case_19_a_version_that_the_server_does_not_speak_is_never_retried', () => {
-    const recorder = new Recorder().online().step({ type: 'closed', code: 4010, reason: '' });
+    const recorder = new Recorder().online().step({ type: 'closed', code: 4010 });
     recorder.now += 1e9;
     recorder.step({ type: 'woken' }).step({ type: 'reconnect' });
     expect(recorder.machine.phase).toBe('denied');
@@ -146,8 +146,8 @@ describe('the connection', () => {
 
   it('waking_hastens_a_retry_once', () => {
     const recorder = new Recorder().online();
-    for (let i = 0; i < 5; ++i) recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
-    recorder.step({ type: 'closed', code: 1006, reason: '' });
+    for (let i = 0; i < 5; ++i) recorder.step({ type: 'closed', code: 1006 }).back();
+    recorder.step({ type: 'closed', code: 1006 });
     recorder.step({ type: 'woken' });
     expect(recorder.delay('reconnect').high).toBe(500);
   });
@@ -181,7 +181,7 @@ describe('the connection', () => {
     recorder.ring('refresh').step({ type: 'token_failed', message: 'no network' });
     expect(recorder.machine.phase).toBe('online');
     expect(recorder.delay('refresh').high).toBe(2_000);
-    recorder.step({ type: 'closed', code: 4004, reason: '' });
+    recorder.step({ type: 'closed', code: 4004 });
     expect(recorder.timers.has('refresh')).toBe(false);
     expect(recorder.delay('reconnect').high).toBeLessThanOrEqual(500);
     recorder.back();
@@ -192,7 +192,7 @@ describe('the connection', () => {
     const recorder = new Recorder().online();
     const delays: number[] = [];
     for (let i = 0; i < 4; ++i) {
-      recorder.step({ type: 'closed', code: 4001, reason: '' });
+      recorder.step({ type: 'closed', code: 4001 });
       delays.push(recorder.delay('reconnect').high);
       recorder.ring('reconnect').step({ type: 'token', token: 'bad' }).step({ type: 'opened' });
     }
@@ -214,7 +214,7 @@ describe('the connection', () => {
     const recorder = new Recorder().online();
     recorder.now += 270_000;
     recorder.message({ type: 'notice', kind: 'auth_expiring', in: 30 });
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).ring('reconnect');
+    recorder.step({ type: 'closed', code: 1006 }).ring('reconnect');
     expect(recorder.machine.phase).toBe('authorizing');
     expect(recorder.count('get_token')).toBe(2);
     recorder.step({ type: 'token', token: 'late' }).step({ type: 'opened' });
@@ -243,7 +243,7 @@ describe('the connection', () => {
 
   it('another_principal_sees_nothing_of_the_one_before', () => {
     const recorder = new Recorder().online('alice').live(1, [{ key: [1], record: { a: 1 } }]);
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).ring('reconnect');
+    recorder.step({ type: 'closed', code: 1006 }).ring('reconnect');
     recorder.step({ type: 'token', token: 'bob' }).online('bob');
     expect(recorder.shown(1)).toEqual({});
     expect(recorder.sent('subscribe').at(-1)).not.toHaveProperty('cursor');

@@ -89,7 +89,7 @@ class World {
     if (this.link === undefined) return;
     this.link = undefined;
     this.pending.length = 0;
-    this.machine.takeEvent({ type: 'closed', code: this.random.pick([1006, 1001, 1012, 4008, 4004]), reason: '' }, this.now);
+    this.machine.takeEvent({ type: 'closed', code: this.random.pick([1006, 1001, 1012, 4008, 4004]) }, this.now);
   }
 
   private perform(action: Action): void {

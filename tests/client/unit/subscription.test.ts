@@ -45,7 +45,7 @@ describe('a subscription', () => {
   it('a_break_inside_a_commit_resumes_before_it', () => {
     const recorder = new Recorder().online().live(1);
     recorder.message(commit('c1', 6, [entered(1)], { last: false, position: undefined }));
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     expect(recorder.sent('subscribe').at(-1)).toMatchObject({ cursor: 'ctx1.p5' });
     recorder.message(
       { type: 'subscribed', id: recorder.wire(1), channel: 'c1', context: 'ctx1', resumed: true },
@@ -56,10 +56,34 @@ describe('a subscription', () => {
     expect(recorder.errors()).toEqual([]);
   });
 
+  it('a_stored_set_is_shown_before_there_is_a_connection_and_its_cursor_is_the_one_to_go_on_from', () => {
+    const recorder = new Recorder().subscribe(1, '1', true);
+    recorder.restored(1, { context: 'ctx1', position: 'p5', sequence: '5', records: [['[1]', '{"id":1,"a":1}']] });
+    expect(Object.keys(recorder.shown(1))).toEqual(['[1]']);
+    recorder.online();
+    expect(recorder.sent('subscribe').at(-1)).toMatchObject({ cursor: 'ctx1.p5' });
+    recorder.message(
+      { type: 'subscribed', id: recorder.wire(1), channel: 'c1', context: 'ctx1', resumed: true },
+      { type: 'ready', channel: 'c1', sequence: '5', position: 'p5', head: '6' },
+      commit('c1', 6, [entered(2)]),
+    );
+    expect(Object.keys(recorder.shown(1))).toEqual(['[1]', '[2]']);
+  });
+
+  it('nothing_is_asked_until_the_storage_has_answered', () => {
+    const recorder = new Recorder().online().subscribe(1, '1', true);
+    expect(recorder.sent('subscribe').length).toBe(0);
+    recorder.restored(1);
+    expect(recorder.sent('subscribe').length).toBe(1);
+    expect(recorder.sent('subscribe').at(-1)).not.toHaveProperty('cursor');
+    recorder.restored(1, { context: 'x', position: 'p9', sequence: '9', records: [] });
+    expect(recorder.subscription(1).phase).toBe('asked');
+  });
+
   it('progress_moves_the_cursor_and_changes_nothing', () => {
     const recorder = new Recorder().online().live(1, [one]);
     recorder.message({ type: 'progress', channel: 'c1', sequence: '900', position: 'p900' });
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     expect(recorder.sent('subscribe').at(-1)).toMatchObject({ cursor: 'ctx1.p900' });
   });
 
@@ -92,7 +116,7 @@ describe('a subscription', () => {
   it('after_a_break_nobody_runs_ahead_of_a_view_that_is_still_coming_back', () => {
     const recorder = new Recorder().online().live(1).live(2);
     recorder.message({ type: 'at', space: '1', sequence: '5' });
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     const resumed = (number: number): object[] => [
       { type: 'subscribed', id: recorder.wire(number), channel: `c${number}`, context: `ctx${number}`, resumed: true },
       { type: 'ready', channel: `c${number}`, sequence: '5', position: 'p5', head: '6' },
@@ -107,7 +131,7 @@ describe('a subscription', () => {
 
   it('a_view_that_does_not_come_back_holds_nobody', () => {
     const recorder = new Recorder().online().live(1).live(2);
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     recorder.message(
       { type: 'subscribed', id: recorder.wire(1), channel: 'c1', context: 'ctx1', resumed: true },
       { type: 'ready', channel: 'c1', sequence: '5', position: 'p5', head: '6' },
@@ -120,7 +144,7 @@ describe('a subscription', () => {
 
   it('case_15_a_reset_replaces_the_set_and_what_was_deleted_meanwhile_is_gone', () => {
     const recorder = new Recorder().online().live(1, [one, two]);
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     const id = recorder.wire(1);
     recorder.message(
       { type: 'reset_required', id, reason: 'history_pruned' },
@@ -146,13 +170,13 @@ describe('a subscription', () => {
     expect(recorder.shown(1)).toEqual({});
     expect(recorder.subscription(1).phase).toBe('failed');
     expect(recorder.errors()).toEqual(['forbidden']);
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     expect(recorder.sent('subscribe').length).toBe(1);
   });
 
   it('a_cursor_that_is_refused_is_dropped_and_the_view_read_anew', () => {
     const recorder = new Recorder().online().live(1, [one]);
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     recorder.message({ type: 'error', id: recorder.wire(1), code: 'cursor_invalid', message: 'm' });
     expect(recorder.sent('subscribe').at(-1)).not.toHaveProperty('cursor');
     expect(Object.keys(recorder.shown(1))).toEqual(['[1]']);
@@ -227,7 +251,7 @@ describe('a subscription', () => {
   it('case_37_after_five_reconnects_each_commit_comes_once_per_view_and_closing_one_closes_one', () => {
     const recorder = new Recorder().online().live(1, [], '1').live(2, [], '2');
     for (let i = 0; i < 5; ++i) {
-      recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+      recorder.step({ type: 'closed', code: 1006 }).back();
       for (const number of [1, 2]) {
         const channel = `c${number}`;
         recorder.message(
@@ -274,7 +298,7 @@ describe('a subscription', () => {
   it('a_record_that_did_not_change_stays_the_same_object_through_a_replacement', () => {
     const recorder = new Recorder().online().live(1, [one, two]);
     const before = recorder.subscription(1).shown?.set.items.get('[1]');
-    recorder.step({ type: 'closed', code: 1006, reason: '' }).back();
+    recorder.step({ type: 'closed', code: 1006 }).back();
     const id = recorder.wire(1);
     recorder.message(
       { type: 'reset_required', id, reason: 'view_changed' },

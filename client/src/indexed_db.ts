@@ -1,0 +1,248 @@
+// Sets, their cursors and unanswered mutations in the browser's IndexedDB. A storage that cannot be had (private mode, no quota, another
+// version of this code) is one that has nothing stored: nothing here ever fails the application.
+
+import type { Shown } from './channels.js';
+import { encode } from './protocol.js';
+import type { Store } from './store.js';
+import type { StoredView, Subscription, ViewName } from './subscriptions.js';
+import { ViewWrites, type Write } from './view_writes.js';
+import type { MutationStore } from './writer.js';
+
+export interface StorageOptions {
+  /** Whose it is: nobody else is shown anything of it. */
+  readonly principal: string;
+  /** Told once for each thing that could not be stored, for instance beyond the quota. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface Storage {
+  /** For `connect`. */
+  readonly store: Store;
+  /** For `writer`. */
+  readonly mutations: MutationStore;
+  /** At sign-out: resolves when nothing is left of this principal. */
+  clear(): Promise<void>;
+}
+
+/** Counted up whenever the form of what is stored changes. Sets are read anew then; mutations are kept. */
+const version = 1;
+const prefix = 'viewgate ';
+
+/** Never rejects, and is there before the first connection: `connect({ …, store: storage.store })`. */
+export async function indexedDbStorage(options: StorageOptions): Promise<Storage> {
+  const { principal, onError = () => undefined } = options;
+  const database = await open(prefix + principal).catch((error: unknown) => void onError(error));
+  const views = new IndexedDbStore(principal, database, onError);
+  return {
+    store: views,
+    mutations: await mutationStore(principal, database, onError),
+    clear: () => views.clear(),
+  };
+}
+
+/** Resolves when the request has its result. */
+export function done<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+/** Resolves when the transaction is on disk, rejects when none of it is. */
+function committed(transaction: IDBTransaction): Promise<void> {
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(transaction.error);
+  });
+}
+
+async function open(name: string): Promise<IDBDatabase> {
+  // Some browsers throw here in private mode.
+  const request = indexedDB.open(name, version);
+  request.onupgradeneeded = () => {
+    const database = request.result;
+    for (const store of ['views', 'records']) {
+      if (database.objectStoreNames.contains(store)) database.deleteObjectStore(store);
+      database.createObjectStore(store);
+    }
+    if (!database.objectStoreNames.contains('mutations')) database.createObjectStore('mutations');
+  };
+  const database = await done(request);
+  // A page with newer code must not wait for this one.
+  database.onversionchange = () => database.close();
+  return database;
+}
+
+class IndexedDbStore implements Store {
+  private readonly writes = new ViewWrites();
+  private isWriting = false;
+  private isOff: boolean;
+
+  constructor(
+    readonly principal: string,
+    private readonly database: IDBDatabase | void,
+    private readonly onError: (error: unknown) => void,
+  ) {
+    this.isOff = database === undefined;
+  }
+
+  async load(name: ViewName): Promise<StoredView | undefined> {
+    if (!this.database) return undefined;
+    try {
+      const id = idOf(name);
+      const transaction = this.database.transaction(['views', 'records']);
+      const records = transaction.objectStore('records');
+      const [row, keys, texts] = await Promise.all([
+        done(transaction.objectStore('views').get(id) as IDBRequest<Row | undefined>),
+        done(records.getAllKeys(rangeOf(id))),
+        done(records.getAll(rangeOf(id)) as IDBRequest<string[]>),
+      ]);
+      if (row === undefined) return undefined;
+      this.writes.loaded(id, row);
+      return { ...row, records: keys.map((key, i) => [(key as [string, string])[1], texts[i] ?? ''] as const) };
+    } catch (error) {
+      this.onError(error);
+      return undefined;
+    }
+  }
+
+  save(shown: readonly Shown<Subscription>[]): void {
+    if (this.isOff) return;
+    for (const { member, change } of shown) this.writes.add(idOf(member), member, change);
+    void this.write();
+  }
+
+  /** What is shown from now on is not stored either. */
+  async clear(): Promise<void> {
+    this.isOff = true;
+    this.writes.forget();
+    if (!this.database) return;
+    const transaction = this.database.transaction(['views', 'records', 'mutations'], 'readwrite');
+    for (const name of Array.from(transaction.objectStoreNames)) transaction.objectStore(name).clear();
+    await committed(transaction).catch(this.onError);
+  }
+
+  /** One transaction at a time; what comes meanwhile goes into the next one, commits together. */
+  private async write(): Promise<void> {
+    if (this.isWriting) return;
+    this.isWriting = true;
+    while (this.database && this.writes.size > 0) {
+      const batch = this.writes.take();
+      try {
+        const transaction = this.database.transaction(['views', 'records'], 'readwrite');
+        await Promise.all([committed(transaction), this.fill(transaction, batch)]);
+        this.writes.written(batch);
+      } catch (error) {
+        this.writes.failed(batch);
+        this.onError(error);
+      }
+    }
+    this.isWriting = false;
+  }
+
+  private async fill(transaction: IDBTransaction, batch: ReadonlyMap<string, Write>): Promise<void> {
+    const views = transaction.objectStore('views');
+    const records = transaction.objectStore('records');
+    try {
+      for (const [id, write] of batch) {
+        const decided = this.writes.decide(id, write, (await done(views.get(id))) as Row | undefined, Date.now());
+        if (decided === undefined) continue;
+        if (decided.whole) records.delete(rangeOf(id));
+        for (const [key, text] of decided.records) {
+          if (text === undefined) records.delete([id, key]);
+          else records.put(text, [id, key]);
+        }
+        if (decided.row === undefined) views.delete(id);
+        else views.put(decided.row, id);
+      }
+    } catch (error) {
+      if (transaction.error === null) abort(transaction);
+      throw error;
+    }
+  }
+}
+
+/** One that has ended already is over anyway. */
+function abort(transaction: IDBTransaction): void {
+  try {
+    transaction.abort();
+  } catch (error) {
+    if ((error as Error).name !== 'InvalidStateError') throw error;
+  }
+}
+
+/** What is stored of a view beside its records. */
+export interface Row {
+  readonly context: string;
+  readonly position: string;
+  readonly sequence: string;
+  /** Which page wrote it, and when: of several pages one writes. */
+  readonly page: string;
+  readonly at: number;
+}
+
+function idOf({ space, view, params }: ViewName): string {
+  return encode([space, view, Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1))]);
+}
+
+function rangeOf(id: string): IDBKeyRange {
+  return IDBKeyRange.bound([id], [id, []]);
+}
+
+interface StoredMutations {
+  readonly last: number;
+  readonly texts: readonly string[];
+}
+
+/** Takes over the name and the mutations of a page that is gone, if there is one; one name is used by one page at a time. */
+async function mutationStore(principal: string, database: IDBDatabase | void, onError: (error: unknown) => void): Promise<MutationStore> {
+  const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
+  const stored = new Map<string, { space: string; last: number; texts: readonly string[] }[]>();
+  // Without locks two pages could take the same name: then each page has a new one, and what a page left stays where it is.
+  if (database && locks) {
+    try {
+      const store = database.transaction('mutations').objectStore('mutations');
+      const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll() as IDBRequest<StoredMutations[]>)]);
+      for (const [i, key] of (keys as [string, string][]).entries()) {
+        const [client, space] = key;
+        const { last = 0, texts = [] } = values[i] ?? {};
+        stored.set(client, [...(stored.get(client) ?? []), { space, last, texts }]);
+      }
+    } catch (error) {
+      onError(error);
+    }
+  }
+  const unanswered = (client: string): number => (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
+  const known = [...stored.keys()].sort((a, b) => unanswered(b) - unanswered(a));
+  let client = crypto.randomUUID();
+  for (const name of locks ? [...known, client] : []) {
+    if (!(await hold(locks as LockManager, `${prefix}${principal} ${name}`))) continue;
+    client = name as typeof client;
+    break;
+  }
+  return {
+    client,
+    stored: stored.get(client) ?? [],
+    save: async (space, last, texts) => {
+      if (!database) return;
+      try {
+        const transaction = database.transaction('mutations', 'readwrite');
+        transaction.objectStore('mutations').put({ last, texts }, [client, space]);
+        await committed(transaction);
+      } catch (error) {
+        onError(error);
+      }
+    },
+  };
+}
+
+/** Takes a lock for as long as the page lives; false where another page has it. */
+function hold(locks: LockManager, name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const held = locks.request(name, { ifAvailable: true }, (lock) => {
+      resolve(lock !== null);
+      return lock === null ? undefined : new Promise<void>(() => undefined);
+    });
+    held.catch(() => resolve(false));
+  });
+}

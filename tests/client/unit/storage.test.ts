@@ -1,0 +1,218 @@
+// Goal: what is stored is always a set with the cursor that belongs to it, of one principal, or nothing. Method: IndexedDB in memory,
+// a client against a gateway in memory; pages that end at any moment, that share the storage, that cannot have one.
+
+import 'fake-indexeddb/auto';
+import { IDBFactory, IDBKeyRange } from 'fake-indexeddb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import {
+  connect,
+  indexedDbStorage,
+  writer,
+  type Client,
+  type ClientOptions,
+  type SocketConstructor,
+  type Storage,
+  type View,
+} from '../../../client/src/index.js';
+import { FakeServer, eventually } from '../support/fake_server.js';
+import { query, type Account } from '../support/model_gateway.js';
+import { Random, seeds } from '../support/random.js';
+
+let server: FakeServer;
+let url: string;
+const clients: Client[] = [];
+const errors: unknown[] = [];
+
+async function open(principal = 'alice', options: Partial<ClientOptions> = {}): Promise<{ client: Client; view: View<Account>; storage: Storage }> {
+  const storage = await indexedDbStorage({ principal, onError: (error) => errors.push(error) });
+  const client = connect({
+    url,
+    token: () => 'token',
+    store: storage.store,
+    WebSocket: WebSocket as unknown as SocketConstructor,
+    ...options,
+  });
+  clients.push(client);
+  return { client, storage, view: client.subscribe<Account>('above', { space: '1', params: { low: -5 } }) };
+}
+
+/** The stored set and its sequence, as another page would find them. */
+async function stored(principal = 'alice'): Promise<{ sequence: string; texts: string[] } | undefined> {
+  const { store } = await indexedDbStorage({ principal });
+  const found = await store.load({ space: '1', view: 'above', params: { low: -5 } });
+  return found && { sequence: found.sequence, texts: [...found.records].map(([, text]) => text).sort() };
+}
+
+function queryAt(sequence: string): string[] {
+  const state = server.ledger.states('1')[Number(sequence)] ?? new Map<number, Account>();
+  return [...query(state, 'above', { low: -5 }).values()].sort();
+}
+
+function head(): string {
+  return String(server.ledger.head('1'));
+}
+
+beforeEach(async () => {
+  Object.assign(globalThis, { indexedDB: new IDBFactory(), IDBKeyRange });
+  errors.length = 0;
+  server = new FakeServer(5);
+  for (let i = 0; i < 20; ++i) server.ledger.write(server.random, '1');
+  url = await server.listen();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await server.close();
+});
+
+describe('a storage', () => {
+  it('a_reload_shows_the_stored_view_without_a_connection_and_goes_on_from_its_cursor', async () => {
+    const first = await open();
+    await first.view.whenReady();
+    await eventually('it is stored', async () => (await stored())?.sequence === first.view.sequence);
+    first.client.close();
+    for (let i = 0; i < 5; ++i) server.ledger.write(server.random, '1');
+    const late: (() => void)[] = [];
+    const second = await open('alice', { token: () => new Promise((resolve) => late.push(() => resolve('token'))) });
+    await second.view.whenReady();
+    expect(second.view.status).toBe('connecting');
+    expect([...second.view.items()].map((item) => item.text).sort()).toEqual(queryAt(second.view.sequence));
+    const before = server.received.length;
+    for (const answer of late) answer();
+    await eventually('it is at the head', () => second.view.status === 'live' && second.view.sequence === head());
+    const subscribes = server.received.slice(before).filter((message) => message['type'] === 'subscribe');
+    expect(subscribes.map((message) => typeof message['cursor'])).toEqual(['string']);
+    expect([...second.view.items()].map((item) => item.text).sort()).toEqual(queryAt(head()));
+  });
+
+  it('whenever_a_page_ends_the_stored_set_is_the_query_at_its_cursor', async () => {
+    for (const seed of seeds(6)) {
+      const random = new Random(seed);
+      for (let page = 0; page < 4; ++page) {
+        const { client, view } = await open();
+        await view.whenReady();
+        for (let i = 0; i < 15; ++i) {
+          server.ledger.write(server.random, '1');
+          if (random.chance(20)) server.cut();
+          await new Promise((next) => setTimeout(next, random.below(4)));
+        }
+        client.close();
+        const found = await stored();
+        if (found !== undefined) expect(found.texts, `seed ${seed}`).toEqual(queryAt(found.sequence));
+      }
+    }
+    expect(errors).toEqual([]);
+  });
+
+  it('two_pages_of_one_principal_do_not_mix_their_sets', async () => {
+    const pages = [await open(), await open()];
+    for (const { view } of pages) await view.whenReady();
+    for (let i = 0; i < 40; ++i) {
+      server.ledger.write(server.random, '1');
+      await new Promise((next) => setTimeout(next, 2));
+      const found = await stored();
+      if (found !== undefined) expect(found.texts).toEqual(queryAt(found.sequence));
+    }
+    await eventually('one of them has stored it', async () => Number((await stored())?.sequence ?? 0) > 30);
+  });
+
+  it('another_principal_finds_nothing_and_leaves_the_storage_of_the_first_alone', async () => {
+    const first = await open();
+    await first.view.whenReady();
+    await eventually('it is stored', async () => (await stored()) !== undefined);
+    expect(await stored('bob')).toBeUndefined();
+  });
+
+  it('a_token_of_somebody_else_than_the_storage_is_for_clears_it_and_shows_nothing_of_it', async () => {
+    const first = await open();
+    await first.view.whenReady();
+    await eventually('it is stored', async () => (await stored()) !== undefined);
+    first.client.close();
+    server.principal = 'bob';
+    const second = await open();
+    const shown: number[] = [];
+    second.view.subscribe(() => shown.push(second.view.size));
+    await eventually('it is bob’s', () => second.client.principal === 'bob' && second.view.status === 'live');
+    expect(shown).toContain(0);
+    await eventually('it is cleared', async () => (await stored()) === undefined);
+    server.ledger.write(server.random, '1');
+    await eventually('it went on', () => second.view.sequence === head());
+    expect(await stored()).toBeUndefined();
+  });
+
+  it('at_sign_out_nothing_is_left_and_nothing_comes_after', async () => {
+    const { view, storage } = await open();
+    await view.whenReady();
+    await eventually('it is stored', async () => (await stored()) !== undefined);
+    server.ledger.write(server.random, '1');
+    await storage.clear();
+    server.ledger.write(server.random, '1');
+    await eventually('it went on', () => view.sequence === head());
+    expect(await stored()).toBeUndefined();
+  });
+
+  it('without_a_database_everything_works_and_nothing_is_stored', async () => {
+    const refused = { open: () => { throw new DOMException('private mode', 'SecurityError'); } };
+    Object.assign(globalThis, { indexedDB: refused });
+    const { view, client, storage } = await open();
+    const write = writer(client, { store: storage.mutations });
+    await view.whenReady();
+    expect((await write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a: 3, b: 'x' } }])).outcome).toBe('applied');
+    await eventually('it is shown', () => view.get([1])?.a === 3);
+    expect(errors.length).toBeGreaterThan(0);
+  });
+
+  it('beyond_the_quota_the_view_goes_on_and_what_is_stored_is_still_a_whole_set', async () => {
+    const { view } = await open();
+    await view.whenReady();
+    await eventually('it is stored', async () => (await stored()) !== undefined);
+    const put = IDBObjectStore.prototype.put;
+    IDBObjectStore.prototype.put = function (this: IDBObjectStore): never {
+      this.transaction.abort();
+      throw new DOMException('full', 'QuotaExceededError');
+    };
+    try {
+      for (let i = 0; i < 10; ++i) server.ledger.write(server.random, '1');
+      await eventually('it went on', () => view.sequence === head());
+      await eventually('it was told', () => errors.length > 0);
+    } finally {
+      IDBObjectStore.prototype.put = put;
+    }
+    const found = await stored();
+    expect(found?.texts).toEqual(queryAt(found?.sequence ?? ''));
+  });
+
+  it('a_newer_form_of_the_storage_is_left_alone_and_an_older_one_gives_way', async () => {
+    const request = indexedDB.open('viewgate alice', 99);
+    await new Promise((resolve) => (request.onsuccess = resolve));
+    request.result.close();
+    const { view } = await open();
+    await view.whenReady();
+    expect(errors.length).toBe(1);
+    const again = indexedDB.open('viewgate alice');
+    await new Promise((resolve) => (again.onsuccess = resolve));
+    expect(again.result.version).toBe(99);
+    again.result.close();
+  });
+
+  it('unanswered_mutations_are_taken_over_by_the_next_page_and_by_one_only', async () => {
+    const held = new Set<string>();
+    const request = (name: string, _: object, grant: (lock: object | null) => unknown): Promise<unknown> => {
+      if (held.has(name)) return Promise.resolve(grant(null));
+      held.add(name);
+      return Promise.resolve(grant({ name }));
+    };
+    Object.defineProperty(globalThis, 'navigator', { value: { locks: { request } }, configurable: true });
+    const first = await indexedDbStorage({ principal: 'alice' });
+    await first.mutations.save('1', 7, ['{"number":"7"}']);
+    const second = await indexedDbStorage({ principal: 'alice' });
+    expect(second.mutations.client).not.toBe(first.mutations.client);
+    expect(second.mutations.stored).toEqual([]);
+    held.clear();
+    const third = await indexedDbStorage({ principal: 'alice' });
+    expect(third.mutations.client).toBe(first.mutations.client);
+    expect(third.mutations.stored).toEqual([{ space: '1', last: 7, texts: ['{"number":"7"}'] }]);
+    Reflect.deleteProperty(globalThis, 'navigator');
+  });
+});
