@@ -8,6 +8,7 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
 fi
 ../../client/build.sh
 TSC=node_modules/.bin/tsc
+"$TSC" --project ../../client/react --ignoreDeprecations 5.0
 "$TSC" --project .
 node_modules/.bin/vitest run unit
 node_modules/.bin/vitest run system browser

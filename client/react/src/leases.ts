@@ -1,0 +1,63 @@
+// Views that components use: made while rendering, which React may do and throw away, kept while a component is mounted.
+
+import type { Client, View } from '@viewgate/client';
+
+/** A view that nobody holds is closed after so many milliseconds: StrictMode and Suspense let go and come back. */
+const linger = 5_000;
+
+export class Lease<T> {
+  readonly ready: Promise<void>;
+  failure: Error | undefined;
+  private wasReady = false;
+  private holders = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(readonly view: View<T>, private readonly ended: () => void) {
+    this.ready = view.whenReady().then(
+      () => void (this.wasReady = true),
+      (error: Error) => void (this.failure = error),
+    );
+    this.letGo();
+  }
+
+  /** There is, or was, a set to see. The promise says so a turn later than the view. */
+  get isReady(): boolean {
+    return this.wasReady || this.view.cursor !== undefined;
+  }
+
+  /** For an effect: returns its end. */
+  hold(): () => void {
+    clearTimeout(this.timer);
+    this.holders++;
+    return () => {
+      this.holders--;
+      this.letGo();
+    };
+  }
+
+  private letGo(): void {
+    if (this.holders > 0) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.ended();
+      this.view.close();
+    }, linger);
+  }
+}
+
+export class Leases {
+  private readonly all = new Map<string, Lease<unknown>>();
+
+  constructor(private readonly client: Client) {}
+
+  of<T>(name: string, space: string, params: object | undefined): Lease<T> {
+    const key = JSON.stringify([space, name, params ?? {}], (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
+    let lease = this.all.get(key);
+    if (lease === undefined) {
+      const view = this.client.subscribe<unknown>(name, { space, ...(params && { params }) });
+      lease = new Lease(view, () => this.all.delete(key));
+      this.all.set(key, lease);
+    }
+    return lease as Lease<T>;
+  }
+}

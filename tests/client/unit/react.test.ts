@@ -1,0 +1,156 @@
+// @vitest-environment happy-dom
+// Goal: a component shows what its view shows, renders again when its records changed and only then, and leaves nothing behind, in
+// StrictMode too. Method: React with a DOM in memory, a client against a gateway in memory.
+
+import { optimistic, connect, writer, type Client, type SocketConstructor, type Writer } from '@viewgate/client';
+import { useItems, useMutation, useRecord, useStatus, useView, Viewgate } from '@viewgate/react';
+import { createElement, memo, StrictMode, Suspense, useMemo, useState, type ReactElement } from 'react';
+import { createRoot, type Root } from 'react-dom/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { eventually, FakeServer } from '../support/fake_server.js';
+import { query, type Account } from '../support/model_gateway.js';
+
+let server: FakeServer;
+let client: Client;
+let write: Writer;
+let root: Root;
+let container: HTMLElement;
+
+beforeEach(async () => {
+  server = new FakeServer(13);
+  for (let i = 0; i < 10; ++i) server.ledger.write(server.random, '1');
+  client = connect({ url: await server.listen(), token: () => 'token', WebSocket: WebSocket as unknown as SocketConstructor });
+  write = writer(client);
+  container = document.createElement('div');
+  document.body.append(container);
+  root = createRoot(container);
+});
+
+afterEach(async () => {
+  root.unmount();
+  client.close();
+  await server.close();
+});
+
+function show(element: ReactElement): void {
+  root.render(createElement(StrictMode, null, createElement(Viewgate, { client }, element)));
+}
+
+function expected(): string {
+  const states = server.ledger.states('1');
+  const rows = [...query(states[states.length - 1] ?? new Map<number, Account>(), 'above', { low: -5 }).values()];
+  return rows
+    .map((text) => JSON.parse(text) as Account)
+    .sort((a, b) => a.id - b.id)
+    .map(({ id, a }) => `${id}:${a}`)
+    .join(' ');
+}
+
+const byId = (a: Account, b: Account): number => a.id - b.id;
+
+describe('the hooks', () => {
+  it('a_list_follows_its_view_and_a_row_renders_again_only_when_its_record_changed', async () => {
+    const rendered = new Map<number, Set<string>>();
+    let renders = 0;
+    const Row = memo(({ account }: { account: Account }) => {
+      renders++;
+      const seen = rendered.get(account.id) ?? new Set();
+      rendered.set(account.id, seen.add(JSON.stringify(account)));
+      return createElement('i', null, `${account.id}:${account.a} `);
+    });
+    const List = (): ReactElement => {
+      const { items } = useView<Account>('above', { space: '1', params: { low: -5 }, by: byId });
+      return createElement('p', null, items.map((item) => createElement(Row, { key: item.key, account: item.record })));
+    };
+    show(createElement(List));
+    await eventually('the list is the query', () => container.textContent?.trim() === expected());
+    const before = renders;
+    server.ledger.states('1').push(new Map([...(server.ledger.states('1').at(-1) ?? []), [99, { id: 99, a: 7, b: 'x' }]]));
+    await eventually('the new one is there', () => container.textContent?.includes('99:7') === true);
+    expect(container.textContent?.trim()).toBe(expected());
+    // StrictMode renders twice.
+    expect(renders - before).toBeLessThanOrEqual(2);
+  });
+
+  it('two_components_share_a_subscription_and_the_last_one_ends_it', async () => {
+    const Size = (): ReactElement => {
+      const { items, isReady } = useView<Account>('above', { space: '1', params: { low: -5 } });
+      return createElement('b', null, isReady ? `${items.length} ` : 'loading ');
+    };
+    const Both = (): ReactElement => createElement('p', null, createElement(Size), createElement(Size));
+    show(createElement(Both));
+    await eventually('both are there', () => /^(\d+) \1 $/.test(container.textContent ?? ''));
+    expect(server.received.filter((message) => message['type'] === 'subscribe').length).toBe(1);
+    show(createElement('p', null, 'nothing'));
+    await eventually('it was ended', () => server.received.some((message) => message['type'] === 'unsubscribe'));
+  });
+
+  it('suspense_waits_for_the_set_and_not_longer', async () => {
+    const States = (): ReactElement => {
+      const { items, isReady } = useView<Account>('above', { space: '1', params: { low: -5 }, by: byId, suspense: true });
+      expect(isReady).toBe(true);
+      return createElement('p', null, items.map((item) => `${item.record.id}:${item.record.a}`).join(' '));
+    };
+    show(createElement(Suspense, { fallback: 'waiting' }, createElement(States)));
+    await eventually('it waits', () => container.textContent === 'waiting');
+    await eventually('it is there', () => container.textContent === expected());
+  });
+
+  it('other_parameters_and_another_order_are_another_list', async () => {
+    let choose: (low: number) => void = () => undefined;
+    const List = (): ReactElement => {
+      const [low, setLow] = useState(-5);
+      choose = setLow;
+      const sign = low < 0 ? 1 : -1;
+      const { items } = useView<Account>('above', { space: '1', params: { low }, by: (a, b) => sign * (a.a - b.a) }, [sign]);
+      return createElement('p', null, items.map((item) => item.record.a).join(' '));
+    };
+    show(createElement(List));
+    await eventually('it is there', () => (container.textContent ?? '') !== '');
+    const numbers = (): number[] => (container.textContent ?? '').split(' ').map(Number);
+    expect(numbers()).toEqual([...numbers()].sort((a, b) => a - b));
+    server.ledger.states('1').push(new Map([1, 2, 3].map((id) => [id, { id, a: id, b: 'x' }])));
+    choose(0);
+    await eventually('the other is there', () => container.textContent === '3 2 1');
+  });
+
+  it('a_record_and_a_mutation', async () => {
+    let seen = 0;
+    const One = (): ReactElement => {
+      const { view } = useView<Account>('above', { space: '1', params: { low: -5 } });
+      const accounts = useMemo(() => optimistic<Account>(write, view, { collection: 'accounts', key: ['id'] }), [view]);
+      const record = useRecord(accounts, [77]);
+      const count = useItems(accounts).length;
+      const put = useMutation((a: number) => accounts.put({ id: 77, a, b: 'x' }));
+      const bad = useMutation(() => accounts.create({ id: 77, a: 0, b: 'x' }));
+      seen++;
+      const text = `${useStatus()} ${record?.a ?? 'none'} ${put.pending} ${bad.error?.reason ?? ''} ${count > 0}`;
+      return createElement('p', { onClick: () => void put.run(5), onDoubleClick: () => void bad.run() }, text);
+    };
+    show(createElement(One));
+    await eventually('it is online', () => container.textContent?.startsWith('online none 0') === true);
+    const element = (): HTMLElement => container.querySelector('p') as HTMLElement;
+    element().dispatchEvent(new MouseEvent('click', { bubbles: true }));
+    await eventually('it shows at once', () => container.textContent?.includes(' 5 ') === true);
+    await eventually('it is done', () => container.textContent?.trim() === 'online 5 0  true');
+    element().dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
+    await eventually('the reason is there', () => container.textContent?.trim() === 'online 5 0 already_exists true');
+    expect(seen).toBeGreaterThan(3);
+  });
+
+  it('without_a_client_above_the_hooks_say_so', async () => {
+    const thrown: unknown[] = [];
+    const Alone = (): ReactElement => {
+      try {
+        useView('above', { space: '1' });
+      } catch (error) {
+        thrown.push(error);
+      }
+      return createElement('p');
+    };
+    root.render(createElement(Alone));
+    await eventually('it was thrown', () => thrown.length > 0);
+    expect(String(thrown[0])).toContain('<Viewgate client={…}>');
+  });
+});
