@@ -11,14 +11,16 @@
 
 namespace viewgate::auth {
 
-enum class Algorithm : std::uint8_t { hs256, rs256 };
+enum class Algorithm : std::uint8_t { hs256, hs384, hs512, rs256, ps256, es256, eddsa };
 
-/// As in a token's header: "HS256", "RS256".
+/// As in a token's header: "HS256", "EdDSA".
 [[nodiscard]] std::string_view name(Algorithm algorithm);
 [[nodiscard]] std::optional<Algorithm> algorithm_named(std::string_view name);
+/// One secret signs and verifies.
+[[nodiscard]] bool is_symmetric(Algorithm algorithm);
 
-/// A key as configuration has it. `material`: the secret's bytes (hs256, at least 32), or PEM text (rs256, at least
-/// 2048 bits): the public key to verify, the private key to mint.
+/// A key as configuration has it. `material`: the secret's bytes (HS…, at least as many as the hash has), or PEM text (the
+/// others; RSA of at least 2048 bits, P-256, Ed25519): the public key to verify, the private key to mint.
 struct KeyConfig {
   std::string id;  ///< `kid` of the tokens; may be empty when it is the only key
   Algorithm algorithm = Algorithm::hs256;
@@ -32,6 +34,7 @@ class Key {
 
   /// Throws std::invalid_argument that names the key and what would be right; never shows the material.
   explicit Key(const KeyConfig& config);
+  Key(std::string id, Algorithm algorithm, std::unique_ptr<Jwk> jwk);
   ~Key();
   Key(Key&&) noexcept;
   Key& operator=(Key&&) noexcept;
@@ -50,12 +53,17 @@ class Key {
 
 class KeySet {
  public:
+  /// Nobody's tokens are accepted until there is another one.
+  KeySet() = default;
   /// Throws std::invalid_argument: a key is not usable, two keys have the same id, or there is none.
   explicit KeySet(const std::vector<KeyConfig>& keys);
+  /// Keys that were checked already.
+  explicit KeySet(std::vector<Key> keys) : keys_(std::move(keys)) {}
 
-  /// The keys to try for a token: the one with that id; without an id all of that algorithm. `kid` is compared with the
-  /// configured ids and used for nothing else.
+  /// The keys to try for a token: the one with that id; without an id those of that algorithm, the first few. `kid` is
+  /// compared with the known ids and used for nothing else.
   [[nodiscard]] std::vector<const Key*> candidates(std::optional<std::string_view> kid, Algorithm algorithm) const;
+  [[nodiscard]] std::size_t size() const { return keys_.size(); }
 
  private:
   std::vector<Key> keys_;

@@ -8,14 +8,38 @@
 
 namespace viewgate::auth {
 
+namespace {
+
+jwa_alg library_name(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::hs256:
+      return R_JWA_ALG_HS256;
+    case Algorithm::hs384:
+      return R_JWA_ALG_HS384;
+    case Algorithm::hs512:
+      return R_JWA_ALG_HS512;
+    case Algorithm::rs256:
+      return R_JWA_ALG_RS256;
+    case Algorithm::ps256:
+      return R_JWA_ALG_PS256;
+    case Algorithm::es256:
+      return R_JWA_ALG_ES256;
+    case Algorithm::eddsa:
+      return R_JWA_ALG_EDDSA;
+  }
+  return R_JWA_ALG_UNKNOWN;
+}
+
+}  // namespace
+
 TokenMinter::TokenMinter(const KeyConfig& key) : key_(key) {
-  if (key_.algorithm() == Algorithm::rs256 && !key_.is_private()) {
+  if (!is_symmetric(key_.algorithm()) && !key_.is_private()) {
     throw std::invalid_argument("token key \"" + key_.id() + "\": signing needs the private key");
   }
 }
 
 std::string TokenMinter::mint(std::string_view claims_json) const {
-  const jwa_alg algorithm = key_.algorithm() == Algorithm::hs256 ? R_JWA_ALG_HS256 : R_JWA_ALG_RS256;
+  const jwa_alg algorithm = library_name(key_.algorithm());
   const JwsPtr jws = make_jws();
   const auto* const payload = reinterpret_cast<const unsigned char*>(claims_json.data());
   bool done = r_jws_set_alg(jws.get(), algorithm) == RHN_OK &&

@@ -26,6 +26,8 @@ constexpr std::array<const char*, 8> refused_members{"crit", "b64", "zip", "enc"
 // A refusal on its way out of the checks; caught in verify.
 struct Refused {
   std::string_view reason;
+  RefusalKind kind = RefusalKind::invalid;
+  std::size_t issuer = 0;
 };
 
 struct TokenParts {
@@ -107,34 +109,59 @@ bool names_audience(const json_t* audience, const std::string& expected) {
   return false;
 }
 
-// The claims of a token whose signature holds. All comparisons are in whole seconds.
-Principal read_claims(std::string text, const VerifierConfig& config, std::chrono::sys_seconds now) {
-  const JsonPtr claims = parse_object(text);
+JsonPtr parse_claims(const std::string& text) {
+  JsonPtr claims = parse_object(text);
   if (!claims) throw Refused{"the claims are not a JSON object, have a member twice, or a number nobody can hold"};
+  return claims;
+}
 
-  const json_t* const issuer = string_member(claims.get(), "iss", "iss is not a string");
-  if (issuer == nullptr || characters(issuer) != config.issuer) throw Refused{"another issuer"};
-  if (!names_audience(json_object_get(claims.get(), "aud"), config.audience)) throw Refused{"another audience"};
+// Before the signature is checked: good for choosing a row of the table and for nothing else.
+std::string_view claimed_issuer(const json_t* claims) {
+  const json_t* const issuer = string_member(claims, "iss", "iss is not a string");
+  if (issuer == nullptr) throw Refused{"another issuer"};
+  return characters(issuer);
+}
 
-  const auto expires = date_member(claims.get(), "exp", "exp is missing or not a number of seconds");
+// The claims of a token whose signature holds. All comparisons are in whole seconds.
+Principal read_claims(const json_t* claims, const VerifierConfig& config, std::chrono::sys_seconds now) {
+  if (!names_audience(json_object_get(claims, "aud"), config.audience)) throw Refused{"another audience"};
+
+  const auto expires = date_member(claims, "exp", "exp is missing or not a number of seconds");
   if (now >= expires + config.leeway) throw Refused{"expired"};
-  if (json_object_get(claims.get(), "nbf") != nullptr) {
-    const auto not_before = date_member(claims.get(), "nbf", "nbf is not a number of seconds");
+  if (json_object_get(claims, "nbf") != nullptr) {
+    const auto not_before = date_member(claims, "nbf", "nbf is not a number of seconds");
     if (now + config.leeway < not_before) throw Refused{"not valid yet"};
   }
 
-  const json_t* const subject = string_member(claims.get(), "sub", "sub is not a string");
+  const json_t* const subject = string_member(claims, "sub", "sub is not a string");
   if (subject == nullptr || json_string_length(subject) == 0) throw Refused{"sub is missing or empty"};
   if (json_string_length(subject) > subject_bytes_max) throw Refused{"sub is too long"};
-  const json_t* const token_id = string_member(claims.get(), "jti", "jti is not a string");
+  const json_t* const token_id = string_member(claims, "jti", "jti is not a string");
 
   Principal principal;
   principal.issuer = config.issuer;
   principal.subject = std::string(characters(subject));
   principal.token_id = token_id == nullptr ? std::string() : std::string(characters(token_id));
   principal.expires_at = std::min(expires + config.leeway, far_future);
-  principal.claims = std::move(text);
+  if (json_object_get(claims, "iat") != nullptr) {
+    principal.issued_at = std::min(date_member(claims, "iat", "iat is not a number of seconds"), far_future);
+  }
   return principal;
+}
+
+void check(const VerifierConfig& config) {
+  if (config.issuer.empty()) throw std::invalid_argument("token issuer: must not be empty");
+  if (config.audience.empty()) throw std::invalid_argument("token audience: must not be empty");
+  if (config.leeway < std::chrono::seconds{0} || config.leeway > TokenVerifier::leeway_max) {
+    throw std::invalid_argument("token leeway: must be 0 to " + std::to_string(TokenVerifier::leeway_max.count()) +
+                                " seconds");
+  }
+}
+
+std::vector<TokenVerifier::Issuer> one_issuer(VerifierConfig config, KeySet keys) {
+  std::vector<TokenVerifier::Issuer> out;
+  out.push_back({std::move(config), std::move(keys)});
+  return out;
 }
 
 }  // namespace
@@ -143,27 +170,75 @@ void throw_exception_from_error(const TokenRefused& refused, const boost::source
   throw std::runtime_error("token refused: " + std::string(refused.reason));
 }
 
-TokenVerifier::TokenVerifier(VerifierConfig config, KeySet keys) : config_(std::move(config)), keys_(std::move(keys)) {
-  if (config_.issuer.empty()) throw std::invalid_argument("token issuer: must not be empty");
-  if (config_.audience.empty()) throw std::invalid_argument("token audience: must not be empty");
-  if (config_.leeway < std::chrono::seconds{0} || config_.leeway > leeway_max) {
-    throw std::invalid_argument("token leeway: must be 0 to " + std::to_string(leeway_max.count()) + " seconds");
+TokenVerifier::TokenVerifier(VerifierConfig config, KeySet keys)
+    : TokenVerifier(one_issuer(std::move(config), std::move(keys))) {}
+
+TokenVerifier::TokenVerifier(std::vector<Issuer> issuers) {
+  if (issuers.empty()) throw std::invalid_argument("token issuers: at least one is needed");
+  for (Issuer& each : issuers) {
+    check(each.config);
+    const auto same = [&each](const Row& row) { return row.config.issuer == each.config.issuer; };
+    if (std::any_of(rows_.begin(), rows_.end(), same)) {
+      throw std::invalid_argument("token issuer \"" + each.config.issuer + "\": it comes twice");
+    }
+    rows_.push_back({std::move(each.config), std::make_shared<const KeySet>(std::move(each.keys))});
   }
 }
 
 VerifiedToken TokenVerifier::verify(std::string_view token, std::chrono::system_clock::time_point now) const {
   try {
-    if (token.size() > config_.token_bytes_max) throw Refused{"too large"};
+    if (token.size() > rows_.front().config.token_bytes_max) throw Refused{"too large"};
     TokenParts parts = split(token);
     const Header header = read_header(parts.header);
-    const std::vector<const Key*> candidates = keys_.candidates(header.key_id, header.algorithm);
-    if (candidates.empty()) throw Refused{"no key of that id and algorithm"};
+    const JsonPtr claims = parse_claims(parts.claims);
+    const Row& row = row_of(claimed_issuer(claims.get()));
+    const auto keys = keys_of(row);
+    const std::vector<const Key*> candidates = keys->candidates(header.key_id, header.algorithm);
+    if (candidates.empty()) {
+      throw Refused{"no key of that id and algorithm", RefusalKind::unknown_key,
+                    static_cast<std::size_t>(&row - rows_.data())};
+    }
     const auto signs = [token](const Key* key) { return is_signed_by(token, *key); };
     if (std::none_of(candidates.begin(), candidates.end(), signs)) throw Refused{"the signature does not hold"};
-    return read_claims(std::move(parts.claims), config_, std::chrono::floor<std::chrono::seconds>(now));
+    Principal principal = read_claims(claims.get(), row.config, std::chrono::floor<std::chrono::seconds>(now));
+    principal.claims = std::move(parts.claims);
+    if (is_revoked(principal)) throw Refused{"revoked", RefusalKind::revoked};
+    return principal;
   } catch (const Refused& refused) {
-    return TokenRefused{refused.reason};
+    return TokenRefused{refused.reason, refused.kind, refused.issuer};
   }
+}
+
+const TokenVerifier::Row& TokenVerifier::row_of(std::string_view issuer) const {
+  const auto found =
+      std::find_if(rows_.begin(), rows_.end(), [issuer](const Row& row) { return row.config.issuer == issuer; });
+  if (found == rows_.end()) throw Refused{"another issuer"};
+  return *found;
+}
+
+std::shared_ptr<const KeySet> TokenVerifier::keys_of(const Row& row) const {
+  const std::scoped_lock lock(mutex_);
+  return row.keys;
+}
+
+void TokenVerifier::replace_keys(std::size_t issuer, KeySet keys) {
+  auto fresh = std::make_shared<const KeySet>(std::move(keys));
+  const std::scoped_lock lock(mutex_);
+  rows_.at(issuer).keys.swap(fresh);
+}
+
+void TokenVerifier::revoke(const std::vector<Revocation>& more, std::chrono::system_clock::time_point now) {
+  const std::scoped_lock lock(mutex_);
+  revocations_.forget_expired(now);
+  for (const Revocation& each : more) revocations_.add(each);
+}
+
+bool TokenVerifier::is_revoked(const Principal& principal) const {
+  const auto row =
+      std::find_if(rows_.begin(), rows_.end(), [&](const Row& each) { return each.config.issuer == principal.issuer; });
+  const auto leeway = row == rows_.end() ? std::chrono::seconds{0} : row->config.leeway;
+  const std::scoped_lock lock(mutex_);
+  return revocations_.cover(principal, leeway);
 }
 
 }  // namespace viewgate::auth

@@ -1,34 +1,50 @@
-// Decides whether a token is one of ours. Pure: the clock is a parameter, no key and no URL ever comes from a token,
-// nothing is fetched and no file is read. Immutable after construction; shared by all threads.
+// Decides whether a token is one of ours. The clock is a parameter, no key and no URL ever comes from a token, nothing is
+// fetched and no file is read. Shared by all threads: what changes (an issuer's keys, what was revoked) is replaced as a
+// whole.
 //
 // Everything that can be decided without the signature (size, form, `alg`, `crit`, duplicate members, members that name
-// a key) is checked before it, because the library accepts some of it silently.
+// a key) is checked before it, because the library accepts some of it silently. A token's `iss` chooses the row of the
+// issuer table; keys are looked up by issuer and `kid`, never by `kid` alone.
 #pragma once
 
 #include <boost/system/result.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "auth/key_set.hpp"
 #include "auth/principal.hpp"
+#include "auth/revocations.hpp"
 
 namespace viewgate::auth {
 
 /// What the outside is told, whatever the reason was: an answer that differs would help to guess.
 inline constexpr std::string_view refusal_text = "the token was not accepted";
 
+enum class RefusalKind : std::uint8_t {
+  invalid,
+  unknown_key,  ///< well-formed, of a known issuer, and none of its keys: a refresh of the keys may help
+  revoked       ///< it was good
+};
+
 /// `reason` is for the log: constant texts, nothing of the token in them.
 struct TokenRefused {
   std::string_view reason;
+  RefusalKind kind = RefusalKind::invalid;
+  std::size_t issuer = 0;  ///< unknown_key: its place in the issuer table
 };
 
 [[noreturn]] void throw_exception_from_error(const TokenRefused& refused, const boost::source_location& location);
 
 using VerifiedToken = boost::system::result<Principal, TokenRefused>;
 
+/// A row of the issuer table.
 struct VerifierConfig {
   std::string issuer;               ///< `iss` must equal it
   std::string audience;             ///< `aud` must equal it or, as an array, hold it
@@ -40,14 +56,36 @@ class TokenVerifier {
  public:
   static constexpr std::chrono::seconds leeway_max{60};
 
-  /// Throws std::invalid_argument: issuer or audience empty, leeway outside 0..leeway_max.
+  struct Issuer {
+    VerifierConfig config;
+    KeySet keys;
+  };
+
+  /// Throws std::invalid_argument: no issuer, one twice, issuer or audience empty, leeway outside 0..leeway_max.
+  explicit TokenVerifier(std::vector<Issuer> issuers);
   TokenVerifier(VerifierConfig config, KeySet keys);
 
   [[nodiscard]] VerifiedToken verify(std::string_view token, std::chrono::system_clock::time_point now) const;
 
+  /// From now on that issuer's tokens are checked with these keys. `issuer`: the place in the table.
+  void replace_keys(std::size_t issuer, KeySet keys);
+
+  /// From now on verify refuses these, too. What was verified before is the caller's to look through, by is_revoked.
+  void revoke(const std::vector<Revocation>& more, std::chrono::system_clock::time_point now);
+  [[nodiscard]] bool is_revoked(const Principal& principal) const;
+
  private:
-  VerifierConfig config_;
-  KeySet keys_;
+  struct Row {
+    VerifierConfig config;
+    std::shared_ptr<const KeySet> keys;
+  };
+
+  [[nodiscard]] const Row& row_of(std::string_view issuer) const;
+  [[nodiscard]] std::shared_ptr<const KeySet> keys_of(const Row& row) const;
+
+  std::vector<Row> rows_;  // but for the keys constant after construction
+  Revocations revocations_;
+  mutable std::mutex mutex_;  // of the rows' keys and of revocations_; held for a look, never for a signature
 };
 
 }  // namespace viewgate::auth

@@ -39,6 +39,7 @@ void add_model_commands(CLI::App& app);
 void add_ledger_commands(CLI::App& app);   ///< capture, uncapture, migrate
 void add_history_commands(CLI::App& app);  ///< prune, retention, erase
 void add_token_command(CLI::App& app);
+void add_access_commands(CLI::App& app);
 
 /// The whole file. Throws Stop(no_input).
 [[nodiscard]] std::string read_whole_file(const std::string& path);

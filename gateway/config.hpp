@@ -79,6 +79,7 @@ struct Config {
   std::chrono::milliseconds look_quiet{};
   std::chrono::milliseconds look_idle{};
   std::chrono::milliseconds registry_check{};
+  std::chrono::milliseconds revocation_check{};
   std::int64_t part_bytes = 0;
   std::string notifications;
   std::string fsync_off;

@@ -40,6 +40,13 @@ void Connection::end() {
   host_.on_ended(*this);
 }
 
+/// Ends without a word, in the middle of a frame: the other side gets none of what we or the kernel still hold.
+void Connection::reset() {
+  boost::system::error_code ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  end();
+}
+
 // Reading.
 
 void Connection::wait_readable() {
@@ -128,7 +135,11 @@ void Connection::upgrade(const HandshakeAccepted& accepted, Now now) {
 // Writing.
 
 void Connection::flush(Now now) {
-  if (ended_ || !session_ || !pending_.empty()) return;
+  if (ended_ || !session_) return;
+  if (!pending_.empty()) {
+    if (session_->revoked()) reset();
+    return;
+  }
   for (int i = 0; i < messages_per_turn; ++i) {
     const auto pieces = session_->produce(now);
     if (pieces.empty()) break;
@@ -201,6 +212,7 @@ void Connection::wait_writable() {
 }
 
 void Connection::on_writable() {
+  if (session_ && session_->revoked()) return reset();
   const Now now = Now::read();
   const std::string_view rest = std::string_view(pending_).substr(pending_written_);
   const auto written = send(std::span(&rest, 1));

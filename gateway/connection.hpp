@@ -73,6 +73,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   void upgrade(const HandshakeAccepted& accepted, Now now);
 
   void write(std::span<const std::string_view> pieces);
+  void reset();
   void keep(std::span<const std::string_view> pieces, std::size_t written);
   [[nodiscard]] std::optional<std::size_t> send(std::span<const std::string_view> pieces);
   void say_nothing_more();

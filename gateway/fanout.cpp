@@ -78,6 +78,12 @@ void Fanout::on_model(ActiveModelPtr model) {
   for (Session* each : sessions_) each->rebind(ResetReason::view_changed);
 }
 
+void Fanout::on_revoked() {
+  for (Session* each : sessions_) {
+    if (each->authenticated() && verifier_.is_revoked(each->principal())) each->revoke();
+  }
+}
+
 void Fanout::on_tick(Now now) {
   for (auto& [id, group] : groups_) refuse_if_stuck(*group, now);
   std::erase_if(groups_, [&](const auto& item) { return leave_if_unused(*item.second, now); });

@@ -68,6 +68,7 @@ class Fanout final : public ReactorPort {
   void on_reset(const GroupId& group, ResetReason reason) override;
   void on_notice(NoticeKind kind) override;
   void on_model(ActiveModelPtr model) override;
+  void on_revoked() override;
 
   /// Groups that nobody uses any more are left, those that the engine cannot join are refused; rings that hold too much
   /// together are halved.

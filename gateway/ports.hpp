@@ -93,6 +93,8 @@ class ReactorPort {
   virtual void on_reset(const GroupId& group, ResetReason reason) = 0;
   virtual void on_notice(NoticeKind kind) = 0;
   virtual void on_model(ActiveModelPtr model) = 0;
+  /// The verifier refuses tokens that it accepted before: sessions of theirs end.
+  virtual void on_revoked() = 0;
 };
 
 /// What a reactor asks of the engine; thread-safe, posts to the engine's loop. Callbacks come on the reactor's thread, in

@@ -16,6 +16,7 @@
 #include "gateway/process_files.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/registry.hpp"
+#include "ledger/revocation_watch.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -62,6 +63,16 @@ auth::TokenVerifier make_verifier(const Config& config, const auth::KeyConfig& k
   }
 }
 
+std::vector<auth::Revocation> for_verifier(std::vector<ledger::Revocation> found) {
+  std::vector<auth::Revocation> out;
+  out.reserve(found.size());
+  for (auto& each : found) {
+    out.push_back(
+        {std::move(each.issuer), std::move(each.principal), std::move(each.token_id), each.revoked_at, each.until});
+  }
+  return out;
+}
+
 /// How often the engine looks at its clock: ten times in the shortest of its intervals.
 std::chrono::milliseconds tick_interval(const Config& config) {
   return std::clamp(config.time_progress / 10, std::chrono::milliseconds(5), std::chrono::milliseconds(100));
@@ -77,6 +88,7 @@ class Server::Column {
         verifier_(make_verifier(config, key)),
         registry_(io_, conninfo, config.database_time),
         loader_(registry_, config.time_retry),
+        revocations_(io_, conninfo, revocation_options(config)),
         reader_(io_, conninfo, reader_options(config)),
         engine_(engine_limits(config), surroundings(), reader_, [this] { reload(); }),
         tailer_(io_, conninfo, tailer_options(config), engine_),
@@ -87,7 +99,7 @@ class Server::Column {
   void run() {
     wait_for_signal();
     model_ = first_model();
-    if (!model_) return;
+    if (!model_ || !first_revocations()) return;
     open_reactors();
     tailer_.start();
     tick();
@@ -119,6 +131,18 @@ class Server::Column {
     if (!*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
     log_model(***loaded);
     return **loaded;
+  }
+
+  /// What was revoked is known before the first client comes. False: a signal came before it was read.
+  bool first_revocations() {
+    revocations_.start([this](std::vector<ledger::Revocation> found) {
+      revocations_known_ = true;
+      verifier_.revoke(for_verifier(std::move(found)), std::chrono::system_clock::now());
+      for (auto& reactor : reactors_) reactor->post([](ReactorPort& port) { port.on_revoked(); });
+    });
+    while (!revocations_known_ && io_.run_one() > 0) {
+    }
+    return revocations_known_;
   }
 
   void open_reactors() {
@@ -213,6 +237,7 @@ class Server::Column {
     tailer_.stop();
     reader_.stop();
     registry_.stop();
+    revocations_.stop();
     io_.stop();
   }
 
@@ -225,9 +250,10 @@ class Server::Column {
   asio::steady_timer finish_timer_{io_};
 
   // The column: each uses only what stands above it.
-  const auth::TokenVerifier verifier_;
+  auth::TokenVerifier verifier_;
   ledger::Registry registry_;
   ModelLoader loader_;
+  ledger::RevocationWatch revocations_;
   ledger::Reader reader_;
   Engine engine_;
   ledger::Tailer tailer_;
@@ -235,6 +261,7 @@ class Server::Column {
   ActiveModelPtr model_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
 
+  bool revocations_known_ = false;
   bool loading_ = false;
   bool reload_again_ = false;
   bool reload_failed_ = false;  ///< told once, until it succeeds

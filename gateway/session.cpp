@@ -11,6 +11,7 @@ namespace viewgate::gateway {
 namespace {
 
 constexpr std::chrono::seconds rate_window{1};
+constexpr std::string_view revoked_text = "the token was revoked";
 constexpr std::uint16_t normal_closure = 1000;  // RFC 6455, 7.4.1: the answer to a close without a code
 
 std::chrono::seconds whole_seconds(std::chrono::milliseconds time) {
@@ -105,11 +106,9 @@ void Session::on_hello(const Hello& hello, Now now) {
     return close(close_code::version_unsupported, "this server speaks protocol " + std::to_string(protocol_version));
   }
   auto verified = fanout_.verifier().verify(hello.token, now.wall);
-  if (!verified) {
-    log::info("token_refused", {{"reason", verified.error().reason}});
-    return close(close_code::auth_required, auth::refusal_text);
-  }
+  if (!verified) return refuse_token(verified.error());
   principal_ = std::move(verified.value());
+  authenticated_ = true;
   phase_ = Phase::open;
   next_tick_ = now.steady;
   Welcome welcome;
@@ -120,6 +119,12 @@ void Session::on_hello(const Hello& hello, Now now) {
   welcome.subscriptions = fanout_.options().subscriptions;
   tell(welcome);
   if (fanout_.degraded()) on_notice(NoticeKind::degraded);
+}
+
+void Session::refuse_token(const auth::TokenRefused& refused) {
+  log::info("token_refused", {{"reason", refused.reason}});
+  if (refused.kind == auth::RefusalKind::revoked) return close(close_code::revoked, revoked_text);
+  close(close_code::auth_required, auth::refusal_text);
 }
 
 // Messages of an open session.
@@ -159,10 +164,7 @@ void Session::handle(const Unsubscribe& unsubscribe, Now) {
 
 void Session::handle(const Refresh& refresh, Now now) {
   auto verified = fanout_.verifier().verify(refresh.token, now.wall);
-  if (!verified) {
-    log::info("token_refused", {{"reason", verified.error().reason}});
-    return close(close_code::auth_required, auth::refusal_text);
-  }
+  if (!verified) return refuse_token(verified.error());
   const auto& fresh = verified.value();
   if (fresh.issuer != principal_.issuer || fresh.subject != principal_.subject) {
     return close(close_code::forbidden, "the refreshed token is of another principal");
@@ -272,6 +274,15 @@ void Session::close(std::uint16_t code, std::string_view reason) {
 void Session::drain(std::chrono::milliseconds reconnect_after) {
   if (phase_ == Phase::open) tell(Drain{reconnect_after});
   close(close_code::service_restart, "the node stops");
+}
+
+void Session::revoke() {
+  revoked_ = true;
+  streams_.clear();
+  answers_.clear();
+  log::info("session_revoked");
+  close(close_code::revoked, revoked_text);
+  mark_due();
 }
 
 void Session::on_notice(NoticeKind kind) {

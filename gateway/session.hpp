@@ -61,6 +61,8 @@ class Session {
   [[nodiscard]] bool wants_input() const { return answers_.size() < fanout_.options().unsent_answers_bytes; }
   /// Both sides have said close: the transport ends its writing side and waits for the end of the other's.
   [[nodiscard]] bool said_goodbye() const { return phase_ == Phase::closed && peer_closed_; }
+  /// The transport, too, drops what it holds, rather than to say it first.
+  [[nodiscard]] bool revoked() const { return revoked_; }
   /// The socket is to be closed now.
   [[nodiscard]] bool over() const { return over_; }
   /// No on_tick is needed before; never later than the next deadline, often earlier.
@@ -72,6 +74,8 @@ class Session {
   /// Tells when to come back, then closes with 1012.
   void drain(std::chrono::milliseconds reconnect_after);
   void on_notice(NoticeKind kind);
+  /// Its token counts no more: nothing of what waits here leaves, and the session closes with 4005.
+  void revoke();
 
   // From the fan-out and the subscriptions.
 
@@ -91,6 +95,8 @@ class Session {
     mark_due();
   }
 
+  /// The hello was accepted, whatever came afterwards.
+  [[nodiscard]] bool authenticated() const { return authenticated_; }
   /// Empty before hello.
   [[nodiscard]] const auth::Principal& principal() const { return principal_; }
   [[nodiscard]] std::size_t subscription_count() const;
@@ -110,6 +116,7 @@ class Session {
   void on_message(std::string_view text, Now now);
   void on_first_message(const ParsedClientMessage& parsed, Now now);
   void on_hello(const Hello& hello, Now now);
+  void refuse_token(const auth::TokenRefused& refused);
   void handle(const Hello& again, Now now);
   void handle(const Subscribe& subscribe, Now now);
   void handle(const Unsubscribe& unsubscribe, Now now);
@@ -151,6 +158,8 @@ class Session {
   Phase phase_ = Phase::hello;
   bool over_ = false;
   bool peer_closed_ = false;
+  bool authenticated_ = false;
+  bool revoked_ = false;
   bool warned_of_expiry_ = false;
   int strikes_ = 0;
   std::uint16_t close_code_ = 0;

@@ -55,7 +55,7 @@ auth::KeyConfig signing_key(const Config& config) {
     throw Stop(ExitStatus::config, "auth.key_file must name the file with the key of the tokens' issuer");
   }
   // A text editor ends a file with a newline, which is not part of a secret.
-  if (out.algorithm == auth::Algorithm::hs256) {
+  if (auth::is_symmetric(out.algorithm)) {
     while (!out.material.empty() && (out.material.back() == '\n' || out.material.back() == '\r'))
       out.material.pop_back();
   }

@@ -75,6 +75,13 @@ EngineLimits engine_limits(const Config& config) {
   return out;
 }
 
+ledger::RevocationWatchOptions revocation_options(const Config& config) {
+  ledger::RevocationWatchOptions out;
+  out.interval = config.revocation_check;
+  out.time_max = config.database_time;
+  return out;
+}
+
 ledger::TailerOptions tailer_options(const Config& config) {
   ledger::TailerOptions out;
   out.times.busy_interval = config.look_busy;

@@ -6,6 +6,7 @@
 #include "gateway/reactor.hpp"
 #include "ledger/log_reader.hpp"
 #include "ledger/preflight.hpp"
+#include "ledger/revocation_watch.hpp"
 #include "ledger/tailer.hpp"
 
 namespace viewgate::gateway {
@@ -13,6 +14,7 @@ namespace viewgate::gateway {
 [[nodiscard]] std::size_t reactor_count(const Config& config);
 [[nodiscard]] ReactorOptions reactor_options(const Config& config, std::size_t index, const Endpoint& endpoint);
 [[nodiscard]] EngineLimits engine_limits(const Config& config);
+[[nodiscard]] ledger::RevocationWatchOptions revocation_options(const Config& config);
 [[nodiscard]] ledger::TailerOptions tailer_options(const Config& config);
 [[nodiscard]] ledger::ReaderOptions reader_options(const Config& config);
 [[nodiscard]] ledger::PreflightOptions preflight_options(const Config& config);

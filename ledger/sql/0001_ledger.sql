@@ -1567,4 +1567,40 @@ begin
   return coalesce(applied, (select m.version from viewgate.model m));
 end $$;
 
+-- ── revocation ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Tokens that count no more although they have not expired. Every node reads what is new here several times in a second. A row is
+-- of no use once every token that it means has expired, and goes then.
+create table viewgate.revocations (
+  id bigint generated always as identity primary key,
+  issuer text,      -- null = whoever issued the token
+  principal text,   -- the sub of tokens: those issued up to `revoked`; later ones count
+  token_id text,    -- the jti of one token
+  revoked timestamptz not null default clock_timestamp(),
+  until timestamptz not null,
+  revoked_by name not null default session_user,
+  check ((principal is null) <> (token_id is null))
+);
+
+-- Revokes all tokens of a principal that were issued up to now, or the token of an id; returns the revocation's id. `lasting`: at
+-- least as long as the tokens live. Grant usage on schema viewgate and execute on this function to whoever may.
+create function viewgate.revoke(principal text default null, token_id text default null, issuer text default null,
+                                lasting interval default '400 days') returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  made bigint;
+begin
+  if ($1 is null) = ($2 is null) or coalesce($1, $2) = '' then
+    raise exception 'viewgate.revoke: wants a principal or a token_id';
+  end if;
+  if $4 is null or $4 <= '0' then raise exception 'viewgate.revoke: lasting must be a time above 0, not %', $4; end if;
+  perform viewgate.force_durable();
+  -- One after the other, so that ids become visible in their order: nodes ask for what is above the last one they know.
+  lock table viewgate.revocations in share row exclusive mode;
+  delete from viewgate.revocations where until < now();
+  insert into viewgate.revocations (issuer, principal, token_id, until) values ($3, $1, $2, now() + $4) returning id into made;
+  return made;
+end $$;
+
 revoke all on all functions in schema viewgate from public;

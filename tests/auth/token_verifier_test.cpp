@@ -89,7 +89,8 @@ TEST(TokenVerifier, row_21_the_algorithm_is_the_configured_one_whatever_the_head
   }
   EXPECT_EQ(refusal_of(forge_hmac(R"({"alg":"RS256","kid":"h1"})", claims(), secret)),
             "no key of that id and algorithm");
-  for (const char* const unknown : {"HS384", "HS512", "RS512", "ES256", "hs256", "HS256 ", "XX", ""}) {
+  for (const char* const unknown :
+       {"RS384", "RS512", "ES384", "ES512", "PS512", "hs256", "HS256 ", "EDDSA", "XX", ""}) {
     EXPECT_EQ(refusal_of_header(R"({"alg":")" + std::string(unknown) + R"(","kid":"h1"})"),
               "an algorithm that is not accepted");
   }

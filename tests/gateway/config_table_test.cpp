@@ -70,7 +70,8 @@ TEST(ConfigTable, all_problems_are_told_at_once_each_with_its_place_and_what_is_
   EXPECT_THAT(problems, SizeIs(7));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr(":1: threads is \"65\""), HasSubstr("0 to 64"))));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr(":2: there is no setting \"treads\""))));
-  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("auth.algorithm"), HasSubstr("one of HS256, RS256"))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("auth.algorithm"),
+                                       HasSubstr("one of HS256, HS384, HS512, RS256, PS256, ES256, EdDSA"))));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr("time.hello is \"5\""), HasSubstr("10ms to 1h"))));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr("VIEWGATE_LISTEN"), HasSubstr("address:port"))));
   EXPECT_THAT(problems, Contains(HasSubstr("\"VIEWGATE_LISTENS\"")));

@@ -1,0 +1,36 @@
+#include "auth/revocations.hpp"
+
+#include <algorithm>
+
+namespace viewgate::auth {
+
+void Revocations::add(const Revocation& revocation) {
+  const bool by_id = !revocation.token_id.empty();
+  Times& times =
+      (by_id ? token_ids_ : principals_)[{revocation.issuer, by_id ? revocation.token_id : revocation.principal}];
+  times.revoked_at = std::max(times.revoked_at, revocation.revoked_at);
+  times.until = std::max(times.until, revocation.until);
+}
+
+void Revocations::forget_expired(std::chrono::system_clock::time_point now) {
+  const auto is_over = [now](const auto& item) { return item.second.until <= now; };
+  std::erase_if(principals_, is_over);
+  std::erase_if(token_ids_, is_over);
+}
+
+const Revocations::Times* Revocations::find(const ByName& names, const std::string& issuer, const std::string& name) {
+  const auto found = names.find({issuer, name});
+  return found == names.end() ? nullptr : &found->second;
+}
+
+bool Revocations::cover(const Principal& principal, std::chrono::seconds leeway) const {
+  for (const std::string& issuer : {principal.issuer, std::string()}) {
+    if (!principal.token_id.empty() && find(token_ids_, issuer, principal.token_id) != nullptr) return true;
+    const Times* const revoked = find(principals_, issuer, principal.subject);
+    if (revoked != nullptr && (!principal.issued_at || *principal.issued_at <= revoked->revoked_at + leeway))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace viewgate::auth

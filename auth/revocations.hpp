@@ -1,0 +1,45 @@
+// Which tokens count no more although they have not expired. A value; the verifier holds the one in force.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "auth/principal.hpp"
+
+namespace viewgate::auth {
+
+/// Tokens of a principal that were issued up to `revoked_at`, or the token of an id. `until`: by then they have expired.
+struct Revocation {
+  std::string issuer;  ///< empty: whichever
+  std::string principal;
+  std::string token_id;  ///< where this is not empty, `principal` is
+  std::chrono::sys_seconds revoked_at;
+  std::chrono::sys_seconds until;
+};
+
+class Revocations {
+ public:
+  void add(const Revocation& revocation);
+  void forget_expired(std::chrono::system_clock::time_point now);
+
+  /// `leeway`: by how much an issuer's clock may be ahead of the database's. A token that does not say when it was
+  /// issued counts as issued before.
+  [[nodiscard]] bool cover(const Principal& principal, std::chrono::seconds leeway) const;
+  [[nodiscard]] std::size_t size() const { return principals_.size() + token_ids_.size(); }
+
+ private:
+  struct Times {
+    std::chrono::sys_seconds revoked_at;
+    std::chrono::sys_seconds until;
+  };
+  using ByName = std::map<std::pair<std::string, std::string>, Times>;  // issuer and name; each with its latest times
+
+  static const Times* find(const ByName& names, const std::string& issuer, const std::string& name);
+
+  ByName principals_;
+  ByName token_ids_;
+};
+
+}  // namespace viewgate::auth

@@ -1,0 +1,150 @@
+// Row 27 and case 20: a token that was revoked shows nothing more, on any node, of what was not yet on its way.
+#include <fstream>
+#include <sstream>
+
+#include "row_test.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Revocation : public Row {
+ protected:
+  void write(const std::string& space, int id, int bytes = 1) {
+    line.session().query(
+        "insert into items (space, id, owner, status, x) values ($1, $2, 'alice', 'open', repeat('x', $3::int))",
+        {space, std::to_string(id), std::to_string(bytes)});
+  }
+  /// `viewgate revoke` with these arguments.
+  void revoke(std::vector<std::string> arguments) {
+    std::vector<std::string> all{program("viewgate"), "revoke", "--database", line.database()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Finished done = run(all);
+    EXPECT_EQ(done.status, 0) << done.output;
+  }
+  /// The code that a hello with this token is closed with; 0: it is welcome.
+  std::uint16_t hello_code(std::uint16_t port, const std::string& token) {
+    WsClient client(port);
+    client.send(R"({"type":"hello","protocol":1,"token":")" + token + "\"}");
+    if (client.next().type() == "welcome") return 0;
+    return client.closed_with();
+  }
+  static std::string claims_of(const std::string& subject, const std::string& more) {
+    return R"({"iss":"viewgate","aud":"viewgate","sub":")" + subject + R"(","role":"reader","exp":)" +
+           std::to_string(std::time(nullptr) + 3600) + more + "}";
+  }
+};
+
+TEST_F(Revocation, row_27_a_revoked_principal_is_closed_with_4005_on_every_node_and_others_go_on) {
+  GatewayProcess other(line.gateway_options());
+  const std::string space = line.new_space();
+  WsClient here(line.port(), line.reader("mallory")), there(other.port(), line.reader("mallory"));
+  WsClient bystander(line.port(), line.reader("bob"));
+  for (WsClient* each : {&here, &there, &bystander}) each->open({.space = space});
+  revoke({"--principal", "mallory"});
+  EXPECT_EQ(here.closed_with(), 4005);
+  EXPECT_EQ(there.closed_with(), 4005);
+  write(space, 2701);
+  EXPECT_THAT(bystander.next().text, HasSubstr("[2701]"));
+  for (const std::uint16_t port : {line.port(), other.port()}) {
+    EXPECT_EQ(hello_code(port, line.reader("mallory")), 4005);
+    EXPECT_EQ(hello_code(port, line.reader("bob")), 0);
+  }
+}
+
+TEST_F(Revocation, row_27_with_a_full_queue_nothing_of_it_is_handed_to_the_kernel_any_more) {
+  const std::string space = line.new_space();
+  constexpr int small_buffer = 4096;
+  WsClient slow(line.port(), small_buffer), quick(line.port(), line.reader("bob"));
+  slow.send(R"({"type":"hello","protocol":1,"token":")" + line.reader("trent") + "\"}");
+  EXPECT_EQ(slow.next().type(), "welcome");
+  const SubscribeText all{.space = space, .view = "everything"};
+  slow.open(all);
+  quick.open(all);
+  // Far more than kernels keep for one connection: the last ones wait in the gateway when the revocation comes.
+  constexpr int commits = 25;
+  for (int i = 0; i < commits; ++i) {
+    write(space, 2710 + i, 600'000);
+    EXPECT_THAT(quick.next().text, HasSubstr("[" + std::to_string(2710 + i) + "]"));
+  }
+  revoke({"--principal", "trent"});
+  // Nobody reads there, so it ends without a close frame.
+  EXPECT_TRUE(eventually([&] { return line.gateway().client_sockets() == 1; }));
+  write(space, 2799);
+  EXPECT_THAT(quick.next().text, HasSubstr("[2799]"));
+  std::string seen;
+  while (const auto frame = slow.raw().read_frame()) seen += frame->payload;
+  EXPECT_THAT(seen, Not(HasSubstr("[" + std::to_string(2710 + commits - 1) + "]")));
+  EXPECT_THAT(seen, Not(HasSubstr("[2799]")));
+}
+
+TEST_F(Revocation, case_20_what_was_committed_after_the_revocation_does_not_leave) {
+  const std::string space = line.new_space();
+  WsClient client(line.port(), line.reader("oscar"));
+  client.open({.space = space});
+  write(space, 2019);
+  EXPECT_THAT(client.next().text, HasSubstr("[2019]"));
+  line.sql("select viewgate.revoke(principal => 'oscar', issuer => 'viewgate')");
+  EXPECT_TRUE(eventually([&] { return hello_code(line.port(), line.reader("oscar")) == 4005; }));
+  for (int id = 2020; id < 2026; ++id) write(space, id);
+  line.settled_head(space);
+  std::string seen;
+  std::uint16_t code = 0;
+  while (const auto frame = client.raw().read_frame()) {
+    if (frame->opcode == Opcode::close)
+      code = static_cast<std::uint16_t>(static_cast<std::uint8_t>(frame->payload[0]) << 8 |
+                                        static_cast<std::uint8_t>(frame->payload[1]));
+    seen += frame->payload;
+  }
+  EXPECT_EQ(code, 4005);
+  for (int id = 2020; id < 2026; ++id) EXPECT_THAT(seen, Not(HasSubstr("[" + std::to_string(id) + "]")));
+}
+
+TEST_F(Revocation, row_27_one_token_of_a_principal_is_revoked_by_its_id_and_no_other) {
+  const std::string lost = token_of_claims(claims_of("carol", R"(,"jti":"lost")"));
+  const std::string kept = token_of_claims(claims_of("carol", R"(,"jti":"kept")"));
+  WsClient phone(line.port(), lost), desk(line.port(), kept);
+  const std::string space = line.new_space();
+  phone.open({.space = space});
+  desk.open({.space = space});
+  revoke({"--token-id", "lost"});
+  EXPECT_EQ(phone.closed_with(), 4005);
+  write(space, 2751);
+  EXPECT_THAT(desk.next().text, HasSubstr("[2751]"));
+  desk.send(R"({"type":"refresh","token":")" + lost + "\"}");
+  EXPECT_EQ(desk.closed_with(), 4005) << "nor does it help to refresh with it";
+}
+
+TEST_F(Revocation, row_27_it_survives_a_restart_and_ends_by_itself_and_later_tokens_count) {
+  GatewayOptions options = line.gateway_options();
+  GatewayProcess gateway(options);
+  revoke({"--principal", "peggy"});
+  line.sql("select viewgate.revoke(principal => 'victor', lasting => '1 millisecond')");
+  gateway.process().kill();
+  gateway.start_again();
+  EXPECT_EQ(hello_code(gateway.port(), line.reader("peggy")), 4005);
+  EXPECT_EQ(hello_code(gateway.port(), line.reader("victor")), 0);
+  const auto issued = [&](long from_now) {
+    return token_of_claims(claims_of("peggy", R"(,"iat":)" + std::to_string(std::time(nullptr) + from_now)));
+  };
+  EXPECT_EQ(hello_code(gateway.port(), issued(-10)), 4005);
+  EXPECT_EQ(hello_code(gateway.port(), issued(600)), 0);
+  EXPECT_EQ(hello_code(gateway.port(), token_of_claims(claims_of("peggy", ""))), 4005)
+      << "one that does not say when it was issued";
+}
+
+TEST_F(Revocation, what_the_command_is_not_told_right_it_refuses) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {}, {"--principal", "a", "--token-id", "b"}, {"--principal", "a", "--for", "soon"}, {"--principal", ""}}) {
+    std::vector<std::string> all{program("viewgate"), "revoke", "--database", line.database()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Finished done = run(all);
+    EXPECT_NE(done.status, 0) << done.output;
+    EXPECT_EQ(std::count(done.output.begin(), done.output.end(), '\n'), 1) << done.output;
+  }
+}
+
+}  // namespace
+}  // namespace viewgate::testing
