@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './prepare.mjs';
 import { end, parseArguments, run } from './programs.mjs';
+import { seedBoard } from './seed.mjs';
 import { startServer } from './server.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -24,6 +25,9 @@ let gateway;
 let server;
 let address;
 let isStopping = false;
+let isKilling = false;
+/** Where the gateway listens: chosen by the system the first time, the same from then on, since pages know no other. */
+let listens = '127.0.0.1:0';
 
 /** One line per step; a step that moves on rewrites its line on a terminal and is silent elsewhere. */
 function say(text, again = false) {
@@ -50,6 +54,7 @@ async function startPages() {
       viewgate,
       database: embeddedDatabase,
       keyFlags: ['--embedded', directory],
+      kill: killGateway,
       port,
     });
   try {
@@ -68,7 +73,7 @@ function embeddedDatabase() {
 
 async function startGateway(origin) {
   rmSync(readyFile, { force: true });
-  const flags = ['--embedded', directory, '--listen', '127.0.0.1:0', '--ready-file', readyFile, '--origins', origin];
+  const flags = ['--embedded', directory, '--listen', listens, '--ready-file', readyFile, '--origins', origin];
   flags.push('--time-drain', '1s');
   gateway = spawn(viewgate, ['serve', ...flags], { stdio: ['ignore', 'inherit', 'inherit'] });
   gateway.once('error', (error) => {
@@ -76,30 +81,44 @@ async function startGateway(origin) {
     void stop(1);
   });
   gateway.once('exit', (code, signal) => {
-    if (isStopping) return;
+    if (isStopping || isKilling) return;
     process.stderr.write(`the gateway ended with ${code ?? signal}\n`);
     void stop(1);
   });
   while (!isStopping && !(existsSync(readyFile) && readFileSync(readyFile, 'utf8').includes(':'))) {
     await new Promise((next) => setTimeout(next, 50));
   }
-  return readFileSync(readyFile, 'utf8').trim();
+  listens = readFileSync(readyFile, 'utf8').trim();
+}
+
+/** As a crash: nobody is told anything. PostgreSQL goes down with it, and comes back with the next one. */
+async function killGateway() {
+  if (isKilling || isStopping) return;
+  isKilling = true;
+  try {
+    await end(gateway, 'SIGKILL');
+    await startGateway(new URL(server.url).origin);
+  } finally {
+    isKilling = false;
+  }
 }
 
 try {
   mkdirSync(directory, { recursive: true });
   server = await startPages();
   say('a private PostgreSQL and the gateway');
-  const listens = await startGateway(new URL(server.url).origin);
+  await startGateway(new URL(server.url).origin);
   await prepare(embeddedDatabase(), Number(options.scale ?? 10), say);
   say('the model');
   await run(viewgate, ['model', 'apply', join(here, 'model.sql'), '--database', embeddedDatabase()]);
   // The history that returning clients need is kept, not all there ever was: the demo must not fill a disk.
   await run(viewgate, ['retention', 'set', '--commits', '20000', '--database', embeddedDatabase()]);
   address = `ws://${listens}/v1/socket`;
+  const token = (...flags) => run(viewgate, ['token', '--embedded', directory, ...flags]).then((text) => text.trim());
+  await seedBoard({ url: address, token: () => token('--sub', 'ada', '--claim', 'role=lead') }).catch((error) => say(error.message));
   await server.pgbench.setRate(10);
   say('ready; Ctrl-C stops everything');
-  process.stdout.write(`\nlive at ${server.url}\n`);
+  process.stdout.write(`\nthe board is at ${server.url}board\npgbench is live at ${server.url}\n`);
 } catch (error) {
   if (!isStopping) process.stderr.write(`${error.message}\n`);
   await stop(1);

@@ -13,10 +13,18 @@ import { Pgbench } from './pgbench.mjs';
 import { parseArguments, run } from './programs.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const modules = /^\/(client|demo)\/([a-z_]+\.js(?:\.map)?)$/;
+const modules = /^\/(client|demo)\/((?:board\/)?[a-z_]+\.js(?:\.map)?)$/;
 const folders = { client: join(here, '../client/dist'), demo: join(here, 'dist') };
 const types = { html: 'text/html', css: 'text/css', js: 'text/javascript', map: 'application/json', svg: 'image/svg+xml' };
-const pages = { '/': 'index.html', '/style.css': 'style.css', '/icon.svg': 'icon.svg' };
+const pages = {
+  '/': 'index.html',
+  '/style.css': 'style.css',
+  '/icon.svg': 'icon.svg',
+  '/board': 'board/index.html',
+  '/board/board.css': 'board/board.css',
+};
+/** Who may sign in at the board, and what they are there. */
+const people = { ada: 'lead', ben: 'member', chloe: 'member', dan: 'member' };
 
 class Refused extends Error {
   constructor(status, message) {
@@ -27,12 +35,13 @@ class Refused extends Error {
 
 /**
  * `gateway` and `database` are functions: the address of the gateway's socket once there is one, and the connection string.
+ * `kill` ends the gateway as a crash would and resolves when another one listens; absent: the page cannot.
  * Resolves with the server's address and a function that ends it and its children.
  */
-export async function startServer({ gateway, viewgate, database, keyFlags, port = 0, host = '127.0.0.1' }) {
+export async function startServer({ gateway, viewgate, database, keyFlags, kill, port = 0, host = '127.0.0.1' }) {
   const pgbench = new Pgbench(database);
   const server = createServer((request, response) => {
-    handle(request, { gateway, viewgate, keyFlags, pgbench }).then(
+    handle(request, { gateway, viewgate, keyFlags, kill, pgbench }).then(
       ({ type = 'application/json', body }) => {
         response.writeHead(200, { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' });
         response.end(body);
@@ -63,6 +72,7 @@ async function handle(request, context) {
     throw new Refused(421, 'this server answers to loopback names only');
   }
   if (request.method === 'POST' && url.pathname === '/rate') return setRate(request, context.pgbench);
+  if (request.method === 'POST' && url.pathname === '/kill') return killNode(request, context);
   if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refused(405, 'GET and HEAD only');
   switch (url.pathname) {
     case '/config':
@@ -70,7 +80,7 @@ async function handle(request, context) {
     case '/rate':
       return rate(context.pgbench);
     case '/token':
-      return { type: 'text/plain', body: await token(url.searchParams.get('digit') ?? '0', context) };
+      return { type: 'text/plain', body: await token(url.searchParams, context) };
     default:
       return file(url.pathname);
   }
@@ -85,9 +95,21 @@ function rate(pgbench) {
   return json({ rate: value, running: pgbench.isRunning, failure: pgbench.failure ?? null });
 }
 
-async function setRate(request, pgbench) {
-  // Only a page of ours can send JSON here without the browser asking first.
+/** Only a page of ours can send JSON here without the browser asking first. */
+function requireJson(request) {
   if (request.headers['content-type'] !== 'application/json') throw new Refused(415, 'JSON expected');
+}
+
+async function killNode(request, { kill }) {
+  requireJson(request);
+  request.resume();
+  if (kill === undefined) throw new Refused(409, 'this server did not start the gateway, so it does not kill it');
+  await kill();
+  return json({});
+}
+
+async function setRate(request, pgbench) {
+  requireJson(request);
   let body = '';
   for await (const chunk of request) {
     body += chunk;
@@ -107,11 +129,14 @@ async function setRate(request, pgbench) {
   return rate(pgbench);
 }
 
-/** A token for one of ten tellers; the last digit of the accounts they watch is a claim of theirs. */
-async function token(digit, { viewgate, keyFlags }) {
+/** A token for one of the people of the board, or for one of ten tellers, whose accounts' last digit is a claim of theirs. */
+async function token(asked, { viewgate, keyFlags }) {
+  const person = asked.get('person');
+  const digit = asked.get('digit') ?? '0';
+  if (person !== null && !Object.hasOwn(people, person)) throw new Refused(400, `person: one of ${Object.keys(people).join(', ')}`);
   if (!/^[0-9]$/.test(digit)) throw new Refused(400, 'digit: 0 to 9');
-  const args = ['token', ...keyFlags, '--sub', `teller-${digit}`, '--claim', `digit=${digit}`, '--ttl', '10m'];
-  return (await run(viewgate, args)).trim();
+  const who = person === null ? [`teller-${digit}`, `digit=${digit}`] : [person, `role=${people[person]}`];
+  return (await run(viewgate, ['token', ...keyFlags, '--sub', who[0], '--claim', who[1], '--ttl', '10m'])).trim();
 }
 
 async function file(path) {

@@ -21,6 +21,7 @@ export type { ConnectionStatus } from './state.js';
 export type { Store } from './store.js';
 export { optimistic, Optimistic, type OptimisticOptions } from './optimistic.js';
 export type { Mutation, Receipt } from './protocol_write.js';
+export { connectShared, type SharedOptions } from './tabs.js';
 export { View, type Collection, type Key, type ViewStatus } from './view.js';
 export { MutationRejected, type MutateOptions } from './write_queue.js';
 export { writer, Writer, type MutationStore, type Pending, type WriterOptions } from './writer.js';

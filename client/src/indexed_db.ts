@@ -6,7 +6,7 @@ import { encode } from './protocol.js';
 import type { Store } from './store.js';
 import type { StoredView, Subscription, ViewName } from './subscriptions.js';
 import { ViewWrites, type Write } from './view_writes.js';
-import type { MutationStore } from './writer.js';
+import { randomName, type MutationStore } from './writer.js';
 
 export interface StorageOptions {
   /** Whose it is: nobody else is shown anything of it. */
@@ -214,10 +214,10 @@ async function mutationStore(principal: string, database: IDBDatabase | void, on
   }
   const unanswered = (client: string): number => (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
   const known = [...stored.keys()].sort((a, b) => unanswered(b) - unanswered(a));
-  let client = crypto.randomUUID();
+  let client = randomName();
   for (const name of locks ? [...known, client] : []) {
     if (!(await hold(locks as LockManager, `${prefix}${principal} ${name}`))) continue;
-    client = name as typeof client;
+    client = name;
     break;
   }
   return {

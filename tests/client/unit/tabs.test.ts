@@ -1,0 +1,149 @@
+// Goal: tabs of one principal share one connection, each sees what it would see alone, and when the one that has the connection goes,
+// another goes on without reading anything anew. Method: clients of one process that talk over a BroadcastChannel, locks in memory.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { connectShared, writer, type Client, type SocketConstructor, type View } from '../../../client/src/index.js';
+import { FakeLocks } from '../support/fake_locks.js';
+import { FakeServer, eventually } from '../support/fake_server.js';
+import { query, type Account } from '../support/model_gateway.js';
+import { Random, seeds } from '../support/random.js';
+
+let server: FakeServer;
+let url: string;
+let uninstall: () => void;
+const clients: Client[] = [];
+
+function open(principal = 'alice'): Client {
+  const timers = {
+    set: (callback: () => void, milliseconds: number) => setTimeout(callback, milliseconds / 20),
+    clear: (handle: unknown) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+    now: () => Date.now() * 20,
+    random: () => 0.5,
+  };
+  const client = connectShared({ url, principal, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
+  clients.push(client);
+  return client;
+}
+
+function watch(client: Client, low = -5): View<Account> {
+  return client.subscribe<Account>('above', { space: '1', params: { low } });
+}
+
+function isQuery(view: View<Account>, low = -5): boolean {
+  const states = server.ledger.states('1');
+  const expected = [...query(states[states.length - 1] ?? new Map<number, Account>(), 'above', { low }).values()].sort();
+  return JSON.stringify([...view.items()].map((item) => item.text).sort()) === JSON.stringify(expected);
+}
+
+beforeEach(async () => {
+  uninstall = new FakeLocks().install();
+  server = new FakeServer(3);
+  for (let i = 0; i < 20; ++i) server.ledger.write(server.random, '1');
+  url = await server.listen();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await server.close();
+  uninstall();
+});
+
+describe('tabs', () => {
+  it('three_tabs_have_one_connection_and_each_view_follows', async () => {
+    const tabs = [open(), open(), open()];
+    const views = [watch(tabs[0] as Client), watch(tabs[1] as Client), watch(tabs[2] as Client, 0)];
+    await Promise.all(views.map((view) => view.whenReady()));
+    for (let i = 0; i < 30; ++i) server.ledger.write(server.random, '1');
+    await eventually('all are at the head', () => isQuery(views[0]!) && isQuery(views[1]!) && isQuery(views[2]!, 0));
+    expect(server.connections).toBe(1);
+    expect(tabs.map((tab) => tab.status)).toEqual(['online', 'online', 'online']);
+    expect(tabs.map((tab) => tab.principal)).toEqual(['alice', 'alice', 'alice']);
+    // Equal views of different tabs are one subscription.
+    expect(server.received.filter((message) => message['type'] === 'subscribe').length).toBe(2);
+  });
+
+  it('when_the_tab_with_the_connection_goes_another_one_goes_on_from_its_cursor', async () => {
+    const tabs = [open(), open(), open()];
+    const views = tabs.map((tab) => watch(tab));
+    await Promise.all(views.map((view) => view.whenReady()));
+    const replaced: string[] = [];
+    for (const view of views.slice(1)) {
+      await eventually('it is live', () => view.status === 'live');
+      view.subscribe((change) => change.kind === 'replaced' && change.entered.length > 0 && replaced.push(view.sequence));
+    }
+    const before = server.received.length;
+    tabs[0]?.close();
+    for (let i = 0; i < 10; ++i) server.ledger.write(server.random, '1');
+    await eventually('the others went on', () => server.connections === 2 && views.slice(1).every((view) => isQuery(view) && view.status === 'live'));
+    const subscribes = server.received.slice(before).filter((message) => message['type'] === 'subscribe');
+    expect(subscribes.length).toBe(1);
+    expect(typeof subscribes[0]?.['cursor']).toBe('string');
+  });
+
+  it('a_tab_that_follows_is_offline_when_the_connection_is_and_comes_back_with_it', async () => {
+    const tabs = [open(), open()];
+    const view = watch(tabs[1] as Client);
+    await view.whenReady();
+    const seen = new Set<string>();
+    tabs[1]?.onState((tab) => seen.add(tab.status));
+    server.cut();
+    await eventually('it was offline', () => seen.has('offline'));
+    server.ledger.write(server.random, '1');
+    await eventually('it is back', () => view.status === 'live' && isQuery(view));
+  });
+
+  it('tabs_of_different_principals_share_nothing', async () => {
+    const views = [watch(open()), watch(open('bob'))];
+    await Promise.all(views.map((view) => view.whenReady()));
+    expect(server.connections).toBe(2);
+  });
+
+  it('a_tab_that_writes_has_a_line_of_its_own_with_its_name', async () => {
+    const first = watch(open());
+    await first.whenReady();
+    const tab = open();
+    const write = writer(tab);
+    const view = watch(tab);
+    await view.whenReady();
+    await write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [7], record: { a: 4, b: 'x' } }]);
+    await eventually('both see it', () => first.get([7])?.a === 4 && view.get([7])?.a === 4);
+    expect(server.connections).toBe(2);
+  });
+
+  it('whatever_tabs_come_and_go_every_view_is_its_query_and_views_of_a_tab_move_together', async () => {
+    for (const seed of seeds(3)) {
+      const random = new Random(seed);
+      let tabs = [open(), open()];
+      let views = tabs.map((tab) => ({ low: -5, view: watch(tab), zero: watch(tab, 0) }));
+      const torn: string[] = [];
+      const check = ({ view, zero }: { view: View<Account>; zero: View<Account> }): void => {
+        view.subscribe((change) => {
+          if (change.kind !== 'commit' || view.sequence !== zero.sequence) return;
+          for (const [key, account] of zero) if (view.get(key)?.a !== account.a) torn.push(`${key} at ${change.sequence}`);
+        });
+      };
+      views.forEach(check);
+      for (let i = 0; i < 40; ++i) {
+        server.ledger.write(random, '1');
+        if (random.chance(8)) server.cut();
+        if (random.chance(10) && tabs.length > 1) {
+          const at = random.below(tabs.length);
+          tabs[at]?.close();
+          tabs = tabs.filter((_, index) => index !== at);
+          views = views.filter((_, index) => index !== at);
+        } else if (random.chance(10) && tabs.length < 4) {
+          const tab = open();
+          const opened = { low: -5, view: watch(tab), zero: watch(tab, 0) };
+          check(opened);
+          tabs.push(tab);
+          views.push(opened);
+        }
+        await new Promise((next) => setTimeout(next, random.below(6)));
+      }
+      for (const { view, zero } of views) await eventually(`seed ${seed} settles`, () => isQuery(view) && isQuery(zero, 0));
+      expect(torn).toEqual([]);
+      for (const tab of tabs) tab.close();
+    }
+  });
+});
