@@ -92,6 +92,13 @@ export class Stack {
     return (await run(viewgate, ['token', ...flags], { env: environment() })).trim();
   }
 
+  /** A shell command that prints a token, for programs that are not ours. */
+  tokenCommand(subject: string, digit: string): string {
+    return `${viewgate} token --auth-key-file ${this.keyFile} --sub ${subject} --claim digit=${digit} --ttl 10m`;
+  }
+
+  readonly environment = environment();
+
   /** At the address of the first time: a page knows no other. */
   async startGateway(): Promise<void> {
     const readyFile = join(this.folder, 'ready');
