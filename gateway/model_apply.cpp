@@ -13,6 +13,9 @@ AppliedModel checked(const std::string& text, const std::string& file, const pro
   AppliedModel out;
   out.warnings = problems_text(parsed.warnings, file);
   out.views = parsed.model->views.size();
+  for (const auto& [name, table] : parsed.model->tables) {
+    if (!table->conflict_groups.empty()) out.conflict_groups[table->collection] = table->conflict_groups;
+  }
   return out;
 }
 
@@ -68,8 +71,9 @@ AppliedModel apply_model(CommandDatabase& database, const std::string& text, con
     capture(database, name, *table);
     out.captured.push_back(name.schema + "." + name.name);
   }
-  const auto applied = database.wait<ledger::ModelInForce>(
-      [&](auto done) { database.registry().apply_model(text, projection::digest(text).hex(), std::move(done)); });
+  const auto applied = database.wait<ledger::ModelInForce>([&](auto done) {
+    database.registry().apply_model(text, projection::digest(text).hex(), out.conflict_groups, std::move(done));
+  });
   out.version = applied.version;
   return out;
 }

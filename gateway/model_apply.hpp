@@ -14,6 +14,7 @@ struct AppliedModel {
   std::vector<std::string> captured;  ///< tables whose capture was made, or found as the model wants it
   std::string warnings;               ///< a line each
   std::size_t views = 0;
+  ledger::DeclaredGroups conflict_groups;
 };
 
 /// `file` names the text in problems. Throws Stop: model (a line for each problem), not_capturable, database errors.

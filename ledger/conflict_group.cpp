@@ -48,4 +48,20 @@ std::vector<std::string> changed_groups(const ConflictGroups& groups, std::optio
   return out;
 }
 
+std::string declaration_of(const DeclaredGroups& groups) {
+  std::string out = "[";
+  for (const auto& [collection, declared] : groups) {
+    for (const ConflictGroup& group : declared) {
+      if (out.size() > 1) out += ", ";
+      out += R"({"collection": )" + quoted(collection) + R"(, "name": )" + quoted(group.name) + R"(, "columns": [)";
+      for (const std::string& column : group.columns) {
+        if (out.back() != '[') out += ", ";
+        out += quoted(column);
+      }
+      out += "]}";
+    }
+  }
+  return out += ']';
+}
+
 }  // namespace viewgate::ledger

@@ -5,6 +5,7 @@
 // The same rule stands in SQL (viewgate.changed_groups), for appends that no gateway sees.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ struct ConflictGroup {
 };
 using ConflictGroups = std::vector<ConflictGroup>;  ///< declared for one collection, in the order of the model
 
+/// By collection.
+using DeclaredGroups = std::map<std::string, ConflictGroups>;
+
 constexpr std::string_view kRecordGroup = "record";
 
 /// The groups that a change of a record moved, in the order of their declaration, `record` last. Records are jsonb text;
@@ -25,5 +29,8 @@ constexpr std::string_view kRecordGroup = "record";
 [[nodiscard]] std::vector<std::string> changed_groups(const ConflictGroups& groups,
                                                       std::optional<std::string_view> before,
                                                       std::optional<std::string_view> after);
+
+/// As viewgate.declare_conflict_groups takes them: a JSON array.
+[[nodiscard]] std::string declaration_of(const DeclaredGroups& groups);
 
 }  // namespace viewgate::ledger

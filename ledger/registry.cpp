@@ -41,11 +41,7 @@ constexpr const char* kColumns =
 // Tables are named by people, who leave out `public`; our sessions' search_path does not have it.
 constexpr const char* kResolve = "select coalesce(to_regclass($1), to_regclass('public.' || $1))::oid";
 
-constexpr const char* kApplyModel =
-    "insert into viewgate.model as m (version, text, hash) values (1, $1, $2) on conflict (one) do update set version "
-    "= "
-    "m.version + 1, text = excluded.text, hash = excluded.hash, applied_at = now(), applied_by = session_user "
-    "where m.hash <> excluded.hash";
+constexpr const char* kApplyModel = "select viewgate.apply_model($1, $2, $3)";
 
 std::string random_hex() {
   std::array<unsigned char, 32> bytes{};
@@ -115,7 +111,7 @@ class Registry::Work : public std::enable_shared_from_this<Work> {
   pg::Task<RegistryState> read(pg::Connection& connection);
   pg::Task<std::vector<TableShape>> describe(pg::Connection& connection,
                                              std::vector<std::pair<std::string, std::string>> tables);
-  pg::Task<ModelInForce> apply_model(pg::Connection& connection, std::string text, std::string hash);
+  pg::Task<ModelInForce> apply_model(pg::Connection& connection, pg::Params params);
   pg::Task<std::int64_t> capture(pg::Connection& connection, std::string table, std::string space_column);
   pg::Task<void> uncapture(pg::Connection& connection, std::string table);
 
@@ -204,10 +200,7 @@ pg::Task<std::vector<TableShape>> Registry::Work::describe(pg::Connection& conne
   co_return shapes_of(*rows, tables);
 }
 
-pg::Task<ModelInForce> Registry::Work::apply_model(pg::Connection& connection, std::string text, std::string hash) {
-  pg::Params params;
-  params.emplace_back(std::move(text));
-  params.emplace_back(std::move(hash));
+pg::Task<ModelInForce> Registry::Work::apply_model(pg::Connection& connection, pg::Params params) {
   auto applied = co_await ask(connection, kApplyModel, std::move(params));
   if (!applied) co_return applied.error();
   auto rows = co_await ask(connection, kModel);
@@ -269,10 +262,14 @@ void Registry::describe(std::vector<std::pair<std::string, std::string>> tables,
       std::move(done));
 }
 
-void Registry::apply_model(std::string text, std::string hash, Done<ModelInForce> done) {
+void Registry::apply_model(std::string text, std::string hash, const DeclaredGroups& groups, Done<ModelInForce> done) {
+  pg::Params params;
+  params.emplace_back(std::move(text));
+  params.emplace_back(std::move(hash));
+  params.emplace_back(declaration_of(groups));
   work_->start<ModelInForce>(
-      [text = std::move(text), hash = std::move(hash)](Work& work, pg::Connection& connection) {
-        return work.apply_model(connection, text, hash);
+      [params = std::move(params)](Work& work, pg::Connection& connection) {
+        return work.apply_model(connection, params);
       },
       std::move(done));
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "ledger/conflict_group.hpp"
 #include "ledger/error.hpp"
 
 namespace boost::asio {
@@ -79,8 +80,8 @@ class Registry {
   void describe(std::vector<std::pair<std::string, std::string>> tables, Done<std::vector<TableShape>> done);
 
   /// Puts a model in force, for all nodes. The same hash again changes nothing. `hash` and that the text is a valid
-  /// model are the caller's affair.
-  void apply_model(std::string text, std::string hash, Done<ModelInForce> done);
+  /// model are the caller's affair. `groups`: the conflict groups that the model declares.
+  void apply_model(std::string text, std::string hash, const DeclaredGroups& groups, Done<ModelInForce> done);
 
   /// `table`: as in SQL, in schema public where it names none. Returns the capture's id. not_capturable says why not.
   void capture(std::string table, std::string space_column, Done<std::int64_t> done);

@@ -1553,8 +1553,8 @@ end $$;
 
 -- ── model ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- Puts a model in force; returns its version, the same one where it already is.
-create function viewgate.apply_model(text text, hash text) returns bigint language plpgsql as $$
+-- Puts a model in force, with its conflict groups (see declare_conflict_groups); returns its version, the same one where it already is.
+create function viewgate.apply_model(text text, hash text, conflict_groups jsonb default '[]') returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
   applied bigint;
@@ -1564,6 +1564,9 @@ begin
     set version = m.version + 1, text = excluded.text, hash = excluded.hash, applied_at = now(), applied_by = session_user
     where m.hash <> excluded.hash or m.text <> excluded.text
   returning m.version into applied;
+  if applied is not null then
+    perform viewgate.declare_conflict_groups($3);
+  end if;
   return coalesce(applied, (select m.version from viewgate.model m));
 end $$;
 

@@ -38,7 +38,7 @@ class RegistryTest : public ::testing::Test {
     return value_of(answer<RegistryState>([&](auto done) { registry_.read(done); }));
   }
   ledger::ModelInForce apply(const std::string& text, const std::string& hash) {
-    return value_of(answer<ledger::ModelInForce>([&](auto done) { registry_.apply_model(text, hash, done); }));
+    return value_of(answer<ledger::ModelInForce>([&](auto done) { registry_.apply_model(text, hash, {}, done); }));
   }
   Result<std::int64_t> capture(const std::string& table, const std::string& column) {
     return answer<std::int64_t>([&](auto done) { registry_.capture(table, column, done); });

@@ -1,0 +1,194 @@
+// Conflict groups and their versions, through mutations and appends alike; and tags, by which a back-end finds its commit.
+#include <random>
+
+#include "ledger/conflict_group.hpp"
+#include "ledger/mutation_fixture.hpp"
+#include "ledger/record_text.hpp"
+#include "ledger/registry.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ledger::Base;
+using ledger::MutationAnswer;
+using ledger::Outcome;
+using ledger::Sequence;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class MutationGroups : public MutationTest {
+ protected:
+  MutationGroups() {
+    rules_->groups = {{"schedule", {"starts", "ends"}}, {"people", {"owner"}}};
+    ledger::DeclaredGroups declared;
+    declared["issues"] = rules_->groups;
+    session_.query("select viewgate.apply_model('', 'h', $1)", {ledger::declaration_of(declared)});
+  }
+
+  Outcome outcome(std::int64_t number, ledger::Mutation one) {
+    return ask(request(number, {std::move(one)})).receipt.outcome;
+  }
+
+  void append(const std::string& change) {
+    session_.query("select viewgate.append('s1', jsonb_build_array($1::jsonb))",
+                   {R"({"collection": "issues", "key": [1], )" + change + "}"});
+  }
+};
+
+TEST_F(MutationGroups, a_mutation_conflicts_only_where_it_touches_a_group_that_moved_since_its_base) {
+  outcome(1, put("[1]", R"({"title":"a","starts":1,"ends":2,"owner":"x"})"));
+  EXPECT_EQ(outcome(2, update("[1]", R"({"starts":5})", {Base{"schedule", Sequence{1}}})), Outcome::applied);
+  EXPECT_EQ(outcome(3, update("[1]", R"({"owner":"y"})", {Base{"people", Sequence{1}}})), Outcome::applied);
+  const MutationAnswer refused = ask(request(4, {update("[1]", R"({"ends":9})", {Base{"schedule", Sequence{1}}})}));
+  EXPECT_EQ(refused.receipt.outcome, Outcome::rejected);
+  EXPECT_THAT(refused.receipt.text, HasSubstr(R"("reason":"conflict")"));
+  EXPECT_THAT(refused.receipt.text, HasSubstr(R"("groups":{"schedule":"2"})"));
+  EXPECT_EQ(outcome(5, update("[1]", R"({"title":"b"})", {Base{"schedule", Sequence{1}}})), Outcome::applied)
+      << "a base of a group that it does not touch";
+  EXPECT_EQ(outcome(6, update("[1]", R"({"starts":5})", {Base{"schedule", Sequence{1}}})), Outcome::no_op)
+      << "what it wants is so already";
+  EXPECT_EQ(outcome(7, update("[1]", R"({"ends":9})", {Base{"schedule", Sequence{2}}})), Outcome::applied);
+  EXPECT_EQ(outcome(8, update("[1]", R"({"ends":8})")), Outcome::applied) << "no base, no conflict";
+  EXPECT_EQ(outcome(9, update("[1]", R"({"ends":7})", {Base{"schedule", Sequence{99}}})), Outcome::rejected)
+      << "a version that was never given";
+  EXPECT_EQ(outcome(10, remove("[1]")), Outcome::applied);
+}
+
+TEST_F(MutationGroups, a_delete_touches_every_group_and_a_deleted_record_conflicts_with_every_base) {
+  outcome(1, put("[1]", R"({"title":"a","starts":1})"));
+  outcome(2, update("[1]", R"({"starts":2})"));
+  ledger::Mutation stale = remove("[1]");
+  stale.bases = {Base{"schedule", Sequence{1}}};
+  EXPECT_EQ(outcome(3, stale), Outcome::rejected);
+  EXPECT_EQ(outcome(4, remove("[1]")), Outcome::applied);
+  ledger::Mutation revived = put("[1]", R"({"title":"b"})");
+  revived.bases = {Base{"record", Sequence{1}}};
+  EXPECT_EQ(outcome(5, revived), Outcome::rejected);
+  revived.bases.clear();
+  EXPECT_EQ(outcome(6, revived), Outcome::applied);
+}
+
+TEST_F(MutationGroups, a_batch_does_not_conflict_with_itself) {
+  outcome(1, put("[1]", R"({"starts":1})"));
+  const auto asked = [](int starts) {
+    return update("[1]", "{\"starts\":" + std::to_string(starts) + "}", {Base{"schedule", Sequence{1}}});
+  };
+  EXPECT_EQ(ask(request(2, {asked(2), asked(3)})).receipt.outcome, Outcome::applied);
+  EXPECT_EQ(ask(request(3, {asked(4)})).receipt.outcome, Outcome::rejected);
+}
+
+TEST_F(MutationGroups, the_log_names_the_groups_of_every_change_of_managed_records) {
+  outcome(1, put("[1]", R"({"title":"a","starts":1})"));
+  outcome(2, update("[1]", R"({"title":"b","owner":"x"})"));
+  append(R"("update": {"ends": 4})");
+  number_all(session_);
+  outcome(3, remove("[1]"));
+  const ledger::PullPage page = pull();
+  ASSERT_EQ(page.commits.size(), 4U);
+  EXPECT_THAT(page.commits[0].changes[0].groups, ElementsAre("schedule", "people", "record"));
+  EXPECT_THAT(page.commits[1].changes[0].groups, ElementsAre("people", "record"));
+  EXPECT_THAT(page.commits[2].changes[0].groups, ElementsAre("schedule"));
+  EXPECT_THAT(page.commits[3].changes[0].groups, ElementsAre("schedule", "people", "record"));
+}
+
+TEST_F(MutationGroups, an_append_moves_the_groups_that_it_changes) {
+  append(R"("put": {"title": "a", "starts": 1})");
+  outcome(1, update("[1]", R"({"owner":"x"})"));
+  append(R"("update": {"starts": 2})");
+  EXPECT_EQ(outcome(2, update("[1]", R"({"starts":3})", {Base{"schedule", Sequence{1}}})), Outcome::rejected);
+  EXPECT_EQ(outcome(3, update("[1]", R"({"title":"b"})", {Base{"record", Sequence{1}}})), Outcome::applied);
+  const MutationAnswer last = ask(request(4, {update("[1]", R"({"starts":3})", {Base{"schedule", Sequence{3}}})}));
+  EXPECT_THAT(last.receipt.text, HasSubstr(R"("versions":{"people":"2","record":"5","schedule":"6"})"));
+}
+
+TEST_F(MutationGroups, an_append_that_is_pruned_counts_as_the_horizon) {
+  append(R"("put": {"starts": 1})");
+  number_all(session_);
+  session_.run("select viewgate.prune('s1', 0)");
+  session_.run("select viewgate.prune_batch('s1', 100)");
+  EXPECT_EQ(outcome(1, update("[1]", R"({"starts":2})", {Base{"schedule", Sequence{1}}})), Outcome::applied);
+  EXPECT_EQ(outcome(2, update("[1]", R"({"title":"x"})", {Base{"record", Sequence{0}}})), Outcome::rejected);
+}
+
+TEST_F(MutationGroups, a_group_that_is_declared_later_moved_at_the_latest_with_its_record) {
+  outcome(1, put("[1]", R"({"title":"a","place":"x"})"));
+  outcome(2, update("[1]", R"({"title":"b"})"));
+  rules_->groups.push_back({"place", {"place"}});
+  EXPECT_EQ(outcome(3, update("[1]", R"({"place":"y"})", {Base{"place", Sequence{1}}})), Outcome::rejected);
+  EXPECT_EQ(outcome(4, update("[1]", R"({"place":"y"})", {Base{"place", Sequence{2}}})), Outcome::applied);
+}
+
+// Random records in both: the same groups.
+TEST_F(MutationGroups, sql_and_the_program_agree_on_what_changed) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::vector<std::string> names = {"starts", "ends", "owner", "a\"b\\", "\x01", "é", "", "title"};
+  const std::vector<std::string> values = {"1",  "1.0", "1.00", "null", "\"\"", "\"x, }\\\"\"", "[1, {\"a\": []}]",
+                                           "{}", "true"};
+  const auto record = [&] {
+    std::string out = "{";
+    for (const std::string& each : names) {
+      if (random() % 2 == 0) continue;
+      out += (out.size() > 1 ? ", " : "") + ledger::quoted(each) + ": " + values[random() % values.size()];
+    }
+    return session_.value("select $1::jsonb::text", {out + "}"});
+  };
+  for (int i = 0; i < 200; ++i) {
+    const std::string before = record();
+    const std::string after = record();
+    const auto groups = ledger::changed_groups(rules_->groups, before, after);
+    EXPECT_EQ(session_.value(
+                  "select coalesce(array_to_string(viewgate.changed_groups('issues', $1::jsonb, $2::jsonb), ' '), '')",
+                  {before, after}),
+              [&groups] {
+                std::string out;
+                for (const std::string& group : groups) out += (out.empty() ? "" : " ") + group;
+                return out;
+              }())
+        << before << " " << after;
+    EXPECT_EQ(session_.value("select ($1::jsonb || $2::jsonb)::text", {before, after}), ledger::merged(before, after));
+  }
+}
+
+TEST_F(MutationGroups, a_tag_surfaces_in_the_commits_of_its_transaction_only) {
+  session_.run(
+      "create table public.orders (id int primary key, space text); select viewgate.capture('public.orders', 'space')");
+  session_.run(
+      "begin; insert into public.orders values (1, 's1'); select viewgate.tag('t-1', '{\"by\": \"batch\"}');"
+      "insert into public.orders values (2, 's2');"
+      R"(select viewgate.append('s1', '[{"collection": "notes", "key": [1], "put": {}}]'); commit)");
+  session_.run("insert into public.orders values (3, 's1')");
+  session_.run(
+      "begin; savepoint a; select viewgate.tag('t-2'); rollback to a; insert into public.orders values (4, 's1'); "
+      "commit");
+  number_all(session_);
+  const ledger::PullPage page = pull();
+  ASSERT_EQ(page.commits.size(), 3U);
+  EXPECT_EQ(page.commits[0].provenance.request_id, "t-1");
+  EXPECT_EQ(page.commits[0].provenance.fields, R"({"by": "batch"})");
+  EXPECT_EQ(page.commits[0].provenance.source, "capture");
+  EXPECT_EQ(page.commits[0].changes.size(), 2U);
+  EXPECT_FALSE(page.commits[0].receipt);
+  EXPECT_THAT(page.commits[1].provenance.request_id, IsEmpty());
+  EXPECT_THAT(page.commits[2].provenance.request_id, IsEmpty());
+  EXPECT_EQ(pull(0, "s2").commits.at(0).provenance.request_id, "t-1");
+  EXPECT_EQ(session_.refusal("select viewgate.tag('')"), "VG002");
+  EXPECT_EQ(session_.refusal("select viewgate.tag(null)"), "VG002");
+  EXPECT_EQ(session_.refusal("select viewgate.tag(repeat('x', 201))"), "VG002");
+  EXPECT_EQ(session_.refusal("select viewgate.tag('x', '[]')"), "VG002");
+}
+
+TEST_F(MutationGroups, erasing_a_record_takes_the_proposed_values_too) {
+  outcome(1, put("[1]", R"({"title":"secret"})"));
+  outcome(2, update("[2]", R"({"title":"secret"})"));
+  outcome(3, remove("[1]"));
+  session_.run("select viewgate.erase_record('s1', 'issues', '[1]')");
+  EXPECT_EQ(session_.value("select count(*) from viewgate.commits where commits::text like '%secret%'"), "0");
+  EXPECT_EQ(session_.value("select count(*) from viewgate.changes where changes::text like '%secret%'"), "0");
+  EXPECT_EQ(ask(request(1, {put("[1]", R"({"title":"secret"})")})).kind, Kind::replay) << "the receipt stays";
+}
+
+}  // namespace
+}  // namespace viewgate::testing
