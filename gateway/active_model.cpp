@@ -28,6 +28,13 @@ SubscribeRefusal refuse(ErrorCode code, std::string cause) {
   return SubscribeRefusal{code, std::string(constant_text(code)), std::nullopt, std::move(cause)};
 }
 
+SubscribeRefusal unavailable(const ActiveModel& model, std::string cause);
+
+/// While views are left out, nobody can say who may see them: so what is not there and what is not allowed are answered alike.
+SubscribeRefusal forbid(const ActiveModel& model, std::string cause) {
+  return model.left_out.empty() ? refuse(ErrorCode::forbidden, std::move(cause)) : unavailable(model, std::move(cause));
+}
+
 SubscribeRefusal unavailable(const ActiveModel& model, std::string cause) {
   auto out = refuse(ErrorCode::unavailable, std::move(cause));
   out.retry_after = model.retry_after;
@@ -44,13 +51,14 @@ BindResult bind_subscription(const ActiveModel& model, const auth::Principal& pr
   auto bound = projection::bind(*model.model, subscribe.view, subscribe.params, principal.claims, subscribe.space);
   if (!bound) {
     const auto& error = bound.error();
+    if (error_code_of(error.code) == ErrorCode::forbidden) return forbid(model, error.detail);
     auto refusal = refuse(error_code_of(error.code), error.detail);
     // A parameter is the caller's own: saying which one is wrong, and how, discloses nothing.
     if (refusal.code == ErrorCode::invalid_view) refusal.text = error.detail;
     return refusal;
   }
   const auto& binding = bound.value();
-  if (!binding.admitted) return refuse(ErrorCode::forbidden, binding.refusal);
+  if (!binding.admitted) return forbid(model, binding.refusal);
   if (const auto hole = model.broken.find(binding.view->table->collection); hole != model.broken.end()) {
     return unavailable(model, hole->second);
   }
@@ -96,8 +104,8 @@ bool is_same(const ActiveModel& one, const ActiveModel& other) {
                   same_key)) {
     return false;
   }
-  if (one.broken != other.broken || one.problems != other.problems || one.hash != other.hash ||
-      !one.model != !other.model)
+  if (one.broken != other.broken || one.left_out != other.left_out || one.problems != other.problems ||
+      one.hash != other.hash || !one.model != !other.model)
     return false;
   // The text may be the same and its tables not: a view's version covers both.
   const auto same_view = [](const auto& a, const auto& b) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,12 +26,14 @@
 namespace viewgate::gateway {
 
 struct ActiveModel {
-  projection::ModelPtr model;  ///< null: none was applied, or it does not fit the tables any more; every view refuses
+  projection::ModelPtr model;  ///< null: none was applied, or nothing of it holds; every view refuses
   std::shared_ptr<const CursorKeys> keys;
   std::string hash;  ///< of the model's text, for logs and `viewgate model show`
   /// Collections whose capture has a hole, and why (for the log): their views refuse until it is mended.
   std::map<std::string, std::string, std::less<>> broken;
-  /// Why there is no model although one was applied (a table changed under it), a line each, for the log.
+  /// Views that do not fit their tables any more (a column was dropped or has another type); the others go on.
+  std::set<std::string, std::less<>> left_out;
+  /// Why they do not, a line each, for the log.
   std::vector<std::string> problems;
   std::chrono::milliseconds retry_after{1000};  ///< told with `unavailable`
 };

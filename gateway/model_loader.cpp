@@ -75,13 +75,11 @@ ActiveModelPtr compile_model(const ledger::RegistryState& state, const std::vect
   if (!state.model) return active;
   active->hash = state.model->hash;
   const auto catalog = catalog_of(tables, state.captures);
-  auto parsed = projection::parse_model(state.model->text, catalog);
-  if (!parsed.model) {
-    for (const auto& problem : parsed.problems) active->problems.push_back(problem.text("model"));
-    return active;
-  }
+  auto parsed = projection::parse_what_holds(state.model->text, catalog);
+  for (const auto& problem : parsed.problems) active->problems.push_back(problem.text("model"));
+  active->left_out = std::move(parsed.left_out);
   active->model = std::move(parsed.model);
-  note_holes(*active, catalog, state);
+  if (active->model) note_holes(*active, catalog, state);
   return active;
 }
 

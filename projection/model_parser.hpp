@@ -2,6 +2,7 @@
 // caller comes: names, types, primary keys, determinism. docs/views.md is the language.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,17 @@ inline constexpr int expression_depth_max = 100;
 
 /// All problems of the text at once, in order of place.
 [[nodiscard]] ParsedModel parse_model(std::string_view text, const Catalog& catalog);
+
+/// A model whose tables changed under it, as far as it still holds.
+struct PartialModel {
+  ModelPtr model;  ///< null where nothing holds: a text that does not parse
+  std::vector<Problem> problems;
+  std::set<std::string, std::less<>> left_out;  ///< the views that do not hold
+};
+
+/// Leaves out the statements that have problems and what depends on them, so that a column dropped from one table does not
+/// stop the views over others. A view or table whose policy has a problem is left out with it.
+[[nodiscard]] PartialModel parse_what_holds(std::string_view text, const Catalog& catalog);
 
 struct TableName {
   std::string schema;

@@ -132,5 +132,20 @@ TEST_F(ActiveModelBind, no_model_and_a_hole_in_a_capture_are_unavailable_and_say
   EXPECT_EQ(std::get<SubscribeRefusal>(bind_subscription(*holed, ann, subscribe)).code, ErrorCode::unavailable);
 }
 
+TEST_F(ActiveModelBind, while_a_view_is_left_out_the_others_bind_and_nobody_learns_which_it_is) {
+  auto partial = std::make_shared<ActiveModel>(*model);
+  partial->left_out.insert("theirs");
+  EXPECT_TRUE(std::holds_alternative<Bound>(bind_subscription(*partial, ann, subscribe)));
+  const auto left_out = std::get<SubscribeRefusal>(bind_subscription(*partial, ann, subscribe_to("theirs")));
+  const auto unknown = std::get<SubscribeRefusal>(bind_subscription(*partial, ann, subscribe_to("nothing")));
+  const auto not_admitted =
+      std::get<SubscribeRefusal>(bind_subscription(*partial, ann, subscribe_to("mine", R"({"below":0})", "u")));
+  for (const auto& each : {left_out, unknown, not_admitted}) {
+    EXPECT_EQ(each.code, ErrorCode::unavailable);
+    EXPECT_EQ(each.text, left_out.text);
+    EXPECT_EQ(each.retry_after, left_out.retry_after);
+  }
+}
+
 }  // namespace
 }  // namespace viewgate::gateway::testing

@@ -265,5 +265,46 @@ TEST(Model, the_version_follows_the_meaning_and_not_the_text) {
   EXPECT_NE(captured, parse_or_throw(demo_model, catalog)->view("overdrawn")->version);
 }
 
+constexpr std::string_view two_tables = R"(create table good (id int4 primary key, n int4);  -- größer
+create table o (like public.odd) with (space = 'space');
+create view fine as select id from good where n > 1;
+create view bad as select id, space from o where gone = 1;
+create policy p on fine using (true);
+create policy q on bad using (claims.sub = 'x');
+)";
+
+TEST(Model, what_does_not_hold_any_more_is_left_out_and_the_rest_stays) {
+  const PartialModel partial = parse_what_holds(two_tables, demo_catalog());
+  ASSERT_TRUE(partial.model);
+  EXPECT_TRUE(partial.model->view("fine"));
+  EXPECT_FALSE(partial.model->view("bad"));
+  EXPECT_EQ(partial.left_out, (std::set<std::string, std::less<>>{"bad"}));
+  ASSERT_FALSE(partial.problems.empty());
+  EXPECT_THAT(partial.problems.front().text("m"), StartsWith("m:4:51: "));
+}
+
+TEST(Model, a_table_that_is_gone_takes_its_views_with_it) {
+  const PartialModel partial = parse_what_holds(two_tables, Catalog{});
+  ASSERT_TRUE(partial.model);
+  EXPECT_TRUE(partial.model->view("fine"));
+  EXPECT_EQ(partial.left_out, (std::set<std::string, std::less<>>{"bad"}));
+}
+
+TEST(Model, a_view_whose_policy_does_not_hold_is_left_out_with_it) {
+  const std::string text = std::string(two_tables) + "create policy r on fine using (nothing.at = 'all');\n";
+  const PartialModel partial = parse_what_holds(text, Catalog{});
+  ASSERT_TRUE(partial.model);
+  EXPECT_TRUE(partial.model->views.empty());
+  EXPECT_EQ(partial.left_out, (std::set<std::string, std::less<>>{"bad", "fine"}));
+}
+
+TEST(Model, a_model_that_holds_is_whole) {
+  const PartialModel partial = parse_what_holds(demo_model, demo_catalog());
+  ASSERT_TRUE(partial.model);
+  EXPECT_TRUE(partial.left_out.empty());
+  EXPECT_TRUE(partial.problems.empty());
+  EXPECT_FALSE(parse_what_holds("create view", Catalog{}).model);
+}
+
 }  // namespace
 }  // namespace viewgate::testing
