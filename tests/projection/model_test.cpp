@@ -280,7 +280,7 @@ TEST(Model, what_does_not_hold_any_more_is_left_out_and_the_rest_stays) {
   EXPECT_FALSE(partial.model->view("bad"));
   EXPECT_EQ(partial.left_out, (std::set<std::string, std::less<>>{"bad"}));
   ASSERT_FALSE(partial.problems.empty());
-  EXPECT_THAT(partial.problems.front().text("m"), StartsWith("m:4:51: "));
+  EXPECT_THAT(partial.problems.front().text("m"), StartsWith("m:4:50: "));
 }
 
 TEST(Model, a_table_that_is_gone_takes_its_views_with_it) {

@@ -22,7 +22,7 @@ void forget_our_environment() {
   std::vector<std::string> ours;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (text.starts_with("VIEWGATE_P")) ours.emplace_back(text.substr(0, text.find('=')));
+    if (text.starts_with("VIEWGATE_")) ours.emplace_back(text.substr(0, text.find('=')));
   }
   for (const std::string& name : ours) ::unsetenv(name.c_str());
 }

@@ -1,0 +1,139 @@
+// Goal: the model and the tables under it change while views are open, and nobody gets wrong data: a view whose meaning is the
+// same goes on and its cursor stays valid, one that changed starts anew, one that does not hold any more is unavailable alone.
+// Method: the built gateway with a captured table of its own for each test, `viewgate model apply`, and ALTER TABLE.
+#include <gmock/gmock.h>
+
+#include "support/eventually.hpp"
+#include "support/line.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const char* const tables = R"(
+create table public.tasks (space text, id int8 primary key, title text, done bool, rank int4);
+create table public.notes (space text, id int8 primary key, body text)
+)";
+
+const char* const model = R"(
+create table tasks (like public.tasks) with (space = 'space');
+create table notes (like public.notes) with (space = 'space');
+create view titles as select id, title from tasks where not done;
+create view ranks as select id, rank from tasks where rank > 0;
+create view bodies as select id, body from notes where id > 0;
+create policy readers on titles using (claims.role = 'reader');
+create policy readers on ranks using (claims.role = 'reader');
+create policy readers on bodies using (claims.role = 'reader');
+)";
+
+class ModelChange : public ::testing::Test {
+ protected:
+  static LineOptions options() {
+    LineOptions out;
+    out.tables = tables;
+    out.model = model;
+    for (const char* each : {"--ledger-registry-check", "200ms"}) out.flags.emplace_back(each);
+    return out;
+  }
+  Finished apply(const std::string& text) { return apply_model(text, line.database()); }
+  static std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  }
+  std::string cursor_after(const Opened& opened, const Document& commit) {
+    return opened.context() + "." + commit.plain("position");
+  }
+  /// Subscribes until the view is there again; the answers before that are `unavailable` with a time to come back.
+  Opened open_again(WsClient& client, const std::string& view) {
+    for (int i = 0;; ++i) {
+      client.send(subscribe_text({.id = "again" + std::to_string(i), .space = "s", .view = view}));
+      Document answer = client.next();
+      if (answer.type() == "subscribed") {
+        Opened out;
+        out.subscribed = answer;
+        for (Document each = client.next(); each.type() != "ready"; each = client.next())
+          out.records.push_back(each.text);
+        return out;
+      }
+      EXPECT_THAT(answer.text, AllOf(HasSubstr("unavailable"), HasSubstr("retry_after")));
+      if (HasFailure() || i > 200) return {};
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  Line line{durable_cluster(), options()};
+};
+
+TEST_F(ModelChange, a_view_with_the_same_meaning_goes_on_and_a_changed_one_starts_anew) {
+  line.sql("insert into tasks values ('s', 1, 'one', false, 1)");
+  WsClient stays(line.port(), line.reader());
+  WsClient changes(line.port(), line.reader());
+  const Opened titles = stays.open({.space = "s", .view = "titles"});
+  changes.open({.space = "s", .view = "ranks"});
+  // The text moves, a view is new, another means something else; `titles` means what it meant.
+  const std::string next = "-- a line more\n" + replaced(model, "rank > 0", "rank > 5") +
+                           "create view all_notes as select id, body from notes where id >= 0;"
+                           "create policy readers on all_notes using (claims.role = 'reader');";
+  ASSERT_EQ(apply(next).status, 0);
+  EXPECT_THAT(changes.next_of("reset_required").text, HasSubstr("view_changed"));
+  EXPECT_EQ(changes.next_of("ready").type(), "ready");
+  line.sql("insert into tasks values ('s', 2, 'two', false, 7)");
+  const Document commit = stays.next();
+  EXPECT_EQ(commit.type(), "commit") << commit.text;
+  EXPECT_THAT(commit.text, HasSubstr("[2]"));
+  EXPECT_THAT(changes.next().text, HasSubstr("\"rank\":7"));
+  WsClient again(line.port(), line.reader());
+  EXPECT_TRUE(again.open({.space = "s", .view = "titles", .cursor = cursor_after(titles, commit)}).resumed());
+}
+
+TEST_F(ModelChange, an_error_in_the_new_model_leaves_the_old_one_in_force) {
+  WsClient client(line.port(), line.reader());
+  client.open({.space = "s", .view = "titles"});
+  const Finished refused = apply(replaced(model, "not done", "not finished"));
+  EXPECT_NE(refused.status, 0);
+  EXPECT_THAT(refused.output, AllOf(HasSubstr(":4:"), HasSubstr("finished")));
+  line.sql("insert into tasks values ('s', 1, 'one', false, 1)");
+  EXPECT_EQ(client.next().type(), "commit");
+}
+
+TEST_F(ModelChange, a_dropped_column_stops_the_views_that_use_it_and_no_others_until_it_is_back) {
+  line.sql("insert into tasks values ('s', 1, 'one', false, 1); insert into notes values ('s', 1, 'note')");
+  WsClient ranks(line.port(), line.reader());
+  WsClient titles(line.port(), line.reader());
+  WsClient bodies(line.port(), line.reader());
+  ranks.open({.space = "s", .view = "ranks"});
+  titles.open({.space = "s", .view = "titles"});
+  bodies.open({.space = "s", .view = "bodies"});
+  line.sql("alter table tasks drop column rank");
+  // Its records read differently now: the views over it start anew, those over other tables do not notice.
+  EXPECT_THAT(titles.next_of("reset_required").text, HasSubstr("view_changed"));
+  EXPECT_EQ(titles.next_of("ready").type(), "ready");
+  EXPECT_THAT(ranks.next_of("error").text, AllOf(HasSubstr("unavailable"), HasSubstr("retry_after")));
+  line.sql("insert into notes values ('s', 2, 'more')");
+  const Document commit = bodies.next();
+  EXPECT_EQ(commit.type(), "commit") << commit.text;
+  line.sql("insert into tasks values ('s', 2, 'two', false)");
+  EXPECT_THAT(titles.next_of("commit").text, AllOf(HasSubstr("[2]"), Not(HasSubstr("rank"))));
+  line.sql("alter table tasks add column rank int4 default 3");
+  const Opened back = open_again(ranks, "ranks");
+  ASSERT_FALSE(back.records.empty());
+  EXPECT_THAT(back.records.front(), AllOf(HasSubstr("[1]"), HasSubstr("[2]"), HasSubstr("\"rank\":3")));
+}
+
+TEST_F(ModelChange, a_column_of_another_type_is_a_new_view_with_the_new_values) {
+  line.sql("insert into tasks values ('s', 1, 'one', false, 12)");
+  WsClient client(line.port(), line.reader());
+  client.open({.space = "s", .view = "ranks"});
+  line.sql("alter table tasks alter column rank type numeric using rank / 8.0");
+  EXPECT_THAT(client.next_of("reset_required").text, HasSubstr("view_changed"));
+  EXPECT_THAT(client.next_of("snapshot").text, HasSubstr("\"rank\":1.5000000000000000"));
+  EXPECT_EQ(client.next_of("ready").type(), "ready");
+  line.sql("update tasks set rank = 1.10 where id = 1");
+  EXPECT_THAT(client.next_of("commit").text, HasSubstr("\"rank\":1.10"));
+}
+
+}  // namespace
+}  // namespace viewgate::testing
