@@ -92,6 +92,12 @@ export class Stack {
     return (await run(viewgate, ['token', ...flags], { env: environment() })).trim();
   }
 
+  /** Of one of the people of the board. */
+  async personToken(person: string, role: string, life = '10m'): Promise<string> {
+    const flags = ['--auth-key-file', this.keyFile, '--sub', person, '--claim', `role=${role}`, '--ttl', life];
+    return (await run(viewgate, ['token', ...flags], { env: environment() })).trim();
+  }
+
   /** A shell command that prints a token, for programs that are not ours. */
   tokenCommand(subject: string, digit: string): string {
     return `${viewgate} token --auth-key-file ${this.keyFile} --sub ${subject} --claim digit=${digit} --ttl 10m`;

@@ -241,6 +241,23 @@ describe('the connection', () => {
     expect(recorder.shown(1)).toEqual({ '[1]': '{"a":1}' });
   });
 
+  it('case_20_who_is_revoked_is_shown_nothing_any_more_and_nothing_stays_stored', () => {
+    const recorder = new Recorder().online().live(1, [{ key: [1], record: { a: 1 } }]);
+    recorder.step({ type: 'closed', code: 4005 });
+    expect(recorder.machine.phase).toBe('denied');
+    expect(recorder.shown(1)).toEqual({});
+    expect(recorder.count('forget')).toBe(1);
+  });
+
+  it('case_25_a_commit_of_megabytes_in_one_message_is_one_commit', () => {
+    const recorder = new Recorder().online().live(1);
+    const text = 'é"\\\n'.repeat(400_000);
+    const events = [{ kind: 'entered', key: [1], record: { id: 1, text } }, { kind: 'entered', key: [2], record: { id: 2, text: '' } }];
+    recorder.message({ type: 'commit', channel: 'c1', sequence: '6', position: 'p6', events });
+    expect(JSON.parse(recorder.shown(1)['[1]'] ?? '')).toEqual({ id: 1, text });
+    expect(Object.keys(recorder.shown(1)).length).toBe(2);
+  });
+
   it('another_principal_sees_nothing_of_the_one_before', () => {
     const recorder = new Recorder().online('alice').live(1, [{ key: [1], record: { a: 1 } }]);
     recorder.step({ type: 'closed', code: 1006 }).ring('reconnect');
