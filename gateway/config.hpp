@@ -43,6 +43,7 @@ struct Config {
   std::int64_t limit_control_frames = 0;
   std::int64_t limit_message_bytes = 0;
   std::int64_t limit_frame_bytes = 0;
+  std::int64_t limit_snapshot_rate = 0;
 
   std::int64_t ring_group_bytes = 0;
   std::int64_t ring_space_bytes = 0;

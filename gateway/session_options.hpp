@@ -18,6 +18,7 @@ struct SessionOptions {
   std::size_t control_frames_per_second = limits::control_frames_per_second;
   std::size_t unsent_answers_bytes =
       std::size_t{64} * 1024;  ///< above it nothing more is read from that client until some are sent
+  std::size_t snapshot_bytes_per_second = std::size_t{16} * 1024;  ///< a bootstrap read more slowly: close 4008
   int strikes = limits::strikes;
 
   std::chrono::milliseconds hello_time = limits::hello_time;

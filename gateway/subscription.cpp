@@ -68,6 +68,7 @@ void Subscription::on_bootstrap(BootstrapReply reply) {
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return give_up(*refusal);
   snapshot_ = std::get<std::shared_ptr<const SnapshotChunks>>(std::move(reply));
   next_chunk_ = 0;
+  snapshot_deadline_.reset();
   doubtful_ = snapshot_->at.sequence > group_.head();
   step(Event::snapshot_arrived);
 }
@@ -80,6 +81,19 @@ void Subscription::on_history(HistoryReply reply) {
   doubtful_ = history_->through.sequence > group_.head();
   asks_at_once_ = false;
   step(Event::history_arrived);
+}
+
+std::optional<std::chrono::steady_clock::time_point> Subscription::snapshot_deadline(
+    std::chrono::steady_clock::time_point now) {
+  if (stage_ != Stage::snapshot) return std::nullopt;
+  if (!snapshot_deadline_) {
+    std::size_t bytes = 0;
+    for (const auto& chunk : snapshot_->chunks) bytes += chunk->size();
+    const auto& options = fanout_.options();
+    const auto at_that_rate = std::chrono::milliseconds(bytes * 1000 / options.snapshot_bytes_per_second);
+    snapshot_deadline_ = now + options.no_progress + at_that_rate;
+  }
+  return snapshot_deadline_;
 }
 
 void Subscription::refuse(const Refusal& refusal) { give_up(refusal); }

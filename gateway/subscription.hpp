@@ -7,8 +7,10 @@
 // Owned by its session, on the session's thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +64,10 @@ class Subscription {
   void write(Message& message);
 
   [[nodiscard]] Stage stage() const { return stage_; }
+  /// When a client that is still being sent its snapshot has had long enough for it: what it holds in memory is shared by all
+  /// bootstraps, so a byte at a time would shut others out. Asked for first, it begins to count.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> snapshot_deadline(
+      std::chrono::steady_clock::time_point now);
   /// `ready` was written for the set that the client holds.
   [[nodiscard]] bool ready() const { return ready_; }
   /// Everything up to here was written.
@@ -104,6 +110,7 @@ class Subscription {
   std::string cursor_token_;
   std::shared_ptr<const SnapshotChunks> snapshot_;
   std::size_t next_chunk_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> snapshot_deadline_;
   std::shared_ptr<const History> history_;
   std::size_t history_written_ = 0;
 

@@ -16,6 +16,7 @@ SessionOptions session_options(const Config& config) {
   out.groups = size_of(config.limit_groups);
   out.messages_per_second = size_of(config.limit_messages);
   out.control_frames_per_second = size_of(config.limit_control_frames);
+  out.snapshot_bytes_per_second = size_of(config.limit_snapshot_rate);
   out.hello_time = config.time_hello;
   out.message_time = config.time_message;
   out.heartbeat = config.time_heartbeat;

@@ -150,6 +150,29 @@ TEST(session_stream, a_reader_that_falls_off_inside_a_commit_resumes_by_its_curs
   EXPECT_THAT(client->take(), IsEmpty());
 }
 
+TEST(session_stream, a_snapshot_that_is_read_too_slowly_is_4008_when_its_time_is_over) {
+  SessionOptions options;
+  options.silence = std::chrono::hours(1);
+  options.no_progress = std::chrono::seconds(10);
+  options.snapshot_bytes_per_second = 1000;
+  SessionWorld world(options);
+  auto client = world.open();
+  client->say_message(subscribe("a"));
+  world.run();
+  world.joined(5);
+  client->stalled = true;
+  const std::string chunk = "{\"type\":\"snapshot\"" + std::string(1979, ' ') + "}\n";
+  world.snapshot(5, std::vector<std::string>(10, chunk));
+  world.pass(std::chrono::seconds(20));  // a heartbeat: from now on it counts
+  world.pass(std::chrono::seconds(29));
+  EXPECT_EQ(client->session->subscription_count(), 1U);
+  world.pass(std::chrono::seconds(2));
+  client->stalled = false;
+  client->session->mark_due();
+  world.run();
+  EXPECT_EQ(client->close_code, 4008);
+}
+
 TEST(session_stream, a_history_that_brings_nothing_is_asked_for_again_only_when_the_ring_has_more) {
   SessionOptions options;
   options.ring_bytes = 1024;
