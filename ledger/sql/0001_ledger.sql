@@ -1433,8 +1433,10 @@ end $$;
 -- the i-th request; (collections[j], keys[j]) the record of the j-th mutation of all; jsons are JSON values to be told as jsonb
 -- prints them (null = it does not take them).
 --
--- The space's lock comes before the first read. The records' locks come before numbering: an append that holds one has committed
--- when we get it, and so gets a number before ours. Rows, by `what`:
+-- The space's lock comes before the first read. What is decided here stands in the log right after the head, so it is decided on what
+-- the log says there: the records are locked (an append that holds one has committed when we get it), then a snapshot is taken that
+-- shows no record which is not locked, and exactly the transactions that are visible in it are numbered. A record that an append makes
+-- after that is not there for us; to make it, too, is refused by its key. Rows, by `what`:
 --   h  the head (n)
 --   c  a client (a) that is known: its principal (b) and last number (n)
 --   r  a request that was processed: its nth, sequence (n), receipt (a), and whether the body is the same (m, 0 or 1; where it was
@@ -1450,15 +1452,27 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   wanted text collate "C" := viewgate.space_key($1);
   canonical_keys text[];
+  locked_collections text[];
+  locked_keys text[];
+  visible bigint;
+  seen pg_snapshot;
   retained bigint;
 begin
   perform viewgate.lock_space($1);
   canonical_keys := viewgate.canonical(keys);
-  perform from viewgate.records r
-    where r.space = wanted
-      and (r.collection, r.key) in (select u.collection, u.key from unnest(collections, canonical_keys) u(collection, key))
-    order by r.collection, r.key for no key update;
-  return query select 'h'::"char", 0::bigint, h.head, 0::bigint, null::text, null::text, null::text from viewgate.number($1) h;
+  loop
+    select coalesce(array_agg(l.collection), '{}'), coalesce(array_agg(l.key), '{}') into locked_collections, locked_keys
+      from (select r.collection, r.key from viewgate.records r
+            where r.space = wanted
+              and (r.collection, r.key) in (select u.collection, u.key from unnest(collections, canonical_keys) u(collection, key))
+            order by r.collection, r.key for no key update) l;
+    select pg_current_snapshot(), count(*) into seen, visible from viewgate.records r
+      where r.space = wanted
+        and (r.collection, r.key) in (select u.collection, u.key from unnest(collections, canonical_keys) u(collection, key));
+    exit when visible = cardinality(locked_keys);
+  end loop;
+  return query
+    select 'h'::"char", 0::bigint, h.head, 0::bigint, null::text, null::text, null::text from viewgate.number($1, seen) h;
   -- From here on, statements that see all that is numbered now.
   retained := (select h.retained_from from viewgate.horizons h where h.space = wanted);
   return query
@@ -1475,7 +1489,9 @@ begin
            where k.space = wanted and k.part = -v.value::bigint and k.source = 'append'), retained - 1) end)::text
         from jsonb_each_text(r.versions) v)
     from unnest(collections, canonical_keys) with ordinality q(collection, key, nth)
-    left join viewgate.records r on r.space = wanted and r.collection = q.collection and r.key = q.key
+    left join (unnest(locked_collections, locked_keys) l(collection, key)
+               join viewgate.records r on r.space = wanted and r.collection = l.collection and r.key = l.key)
+      on l.collection = q.collection and l.key = q.key
     union all
     select 'j', j.nth, 0, 0, j.text, null, null from unnest(viewgate.canonical(jsons)) with ordinality j(text, nth);
 end $$;

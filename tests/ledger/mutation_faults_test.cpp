@@ -255,6 +255,22 @@ TEST_F(MutationFaults, an_append_that_holds_the_record_gets_its_number_first) {
   expect_it_works(3);
 }
 
+TEST_F(MutationFaults, a_record_that_appears_while_another_is_waited_for_is_as_the_log_has_it) {
+  PgSession holder(conninfo_);
+  PgSession maker(conninfo_);
+  ask(request(1, {put("[1]", R"({"x":0})")}));
+  maker.run(R"(begin; select viewgate.append('s1', '[{"collection": "issues", "key": [2], "put": {"x": 2}}]'))");
+  holder.run(R"(begin; select viewgate.append('s1', '[{"collection": "issues", "key": [1], "put": {"x": 1}}]'))");
+  send(request(2, {update("[1]", R"({"y":1})"), update("[2]", R"({"y":2})")}));
+  ASSERT_TRUE(is_waiting());
+  maker.run("commit");
+  holder.run("commit");
+  const MutationAnswer answer = value_of(arrived());
+  EXPECT_EQ(answer.receipt.outcome, Outcome::applied) << answer.receipt.text;
+  EXPECT_EQ(answer.receipt.sequence, ledger::Sequence{4});
+  expect_it_works(3);
+}
+
 TEST_F(MutationFaults, a_database_that_is_away_is_unavailable_and_then_it_works) {
   ask(request(1, {put("[1]", "{}")}));
   session_.run(
