@@ -1,6 +1,6 @@
 // The demo page: one live view of pgbench's accounts, through the SDK and nothing else.
 
-import { closeName, connect, type Change, type Client, type View } from '@viewgate/client';
+import { closeName, connectShared, type Change, type Client, type View } from '@viewgate/client';
 import { Controls, element, RateSlider, type Choice } from './controls.js';
 import { Pace, Ticker } from './meters.js';
 import { Records, type Account } from './records.js';
@@ -47,8 +47,9 @@ function look(choice: Choice): void {
   before?.view.close();
   const isSameTeller = before !== undefined && before.choice.digit === choice.digit;
   if (before !== undefined && !isSameTeller) before.client.close();
-  // Another teller is another principal: a connection of its own.
-  const client = isSameTeller ? before.client : connect({ url: gateway, token: () => token(choice.digit) });
+  // Another teller is another principal: a connection of its own, which tabs of that teller share.
+  const principal = `teller-${choice.digit}`;
+  const client = isSameTeller ? before.client : connectShared({ principal, url: gateway, token: () => token(choice.digit) });
   if (!isSameTeller) client.onState(draw);
   const params = choice.view === 'watch' ? { low: choice.low, high: choice.high } : {};
   const view = client.subscribe<Account>(choice.view, { space: choice.branch, params });

@@ -162,10 +162,13 @@ export class WriteQueue {
     });
   }
 
-  private noteVersions({ text }: Receipt): void {
+  /** Only of groups that this commit moved: what others did to the rest, the user may not have seen. */
+  private noteVersions({ text, sequence }: Receipt): void {
     const { acknowledgement = [] } = JSON.parse(text) as { acknowledgement?: Acknowledged[] };
     for (const { collection, key, versions = {} } of acknowledgement) {
-      for (const [group, version] of Object.entries(versions)) this.ownVersions.set(place(collection, key, group), version);
+      for (const [group, version] of Object.entries(versions)) {
+        if (version === sequence) this.ownVersions.set(place(collection, key, group), version);
+      }
     }
   }
 }

@@ -24,6 +24,8 @@ export class Columns {
   private readonly columns: Column[];
   private readonly drawn = new Map<string, { element: HTMLElement; item: Item<Card>; isPending: boolean }>();
   private dragged: Card | undefined;
+  /** The first set is simply there; what comes later is seen coming. */
+  private wasReady = false;
 
   constructor(
     container: HTMLElement,
@@ -60,10 +62,7 @@ export class Columns {
       this.sayGoodbye(element);
     }
     this.animate(before);
-  }
-
-  focus(id: string): void {
-    this.drawn.get(JSON.stringify([id]))?.element.focus();
+    this.wasReady ||= isReady;
   }
 
   private makeColumn(id: string, name: string): Column {
@@ -130,7 +129,9 @@ export class Columns {
 
   private makeCard(key: string): HTMLElement {
     const element = document.createElement('article');
-    element.className = 'card enters';
+    element.className = this.wasReady ? 'card enters' : 'card';
+    // An element that moves to another list would come again.
+    element.addEventListener('animationend', () => element.classList.remove('enters', 'changed'));
     element.tabIndex = 0;
     element.draggable = true;
     element.setAttribute('role', 'listitem');

@@ -174,6 +174,36 @@ describe('the page', () => {
     await narrow.close();
   });
 
+  it('two_tabs_of_one_teller_share_one_connection_and_the_second_goes_on_when_the_first_is_closed', async () => {
+    const context = await browser.newContext();
+    const sockets: string[] = [];
+    const open = async (name: string): Promise<Page> => {
+      const tab = await context.newPage();
+      tab.on('pageerror', (error) => failures.push(error.message));
+      tab.on('websocket', () => sockets.push(name));
+      await tab.goto(`${stack.page}#branch=1&view=overdrawn&digit=5`);
+      await tab.locator('#connection[data-state="live"]').waitFor(bound);
+      return tab;
+    };
+    const first = await open('first');
+    const second = await open('second');
+    expect(sockets).toEqual(['first']);
+    const size = await second.locator('#size').textContent();
+    expect(size).toBe(await first.locator('#size').textContent());
+    await second.evaluate(() => {
+      const counts = { commits: 0, replaced: 0, kinds: {}, errors: [] as string[] };
+      globalThis.seen = counts;
+      globalThis.demo.view.subscribe((change) => (change.kind === 'commit' ? counts.commits++ : counts.replaced++));
+    });
+    await first.close();
+    await setRate(2);
+    await second.waitForFunction(() => globalThis.seen.commits > 20 && globalThis.demo.view.status === 'live', undefined, bound);
+    await setRate(0);
+    expect(sockets).toEqual(['first', 'second']);
+    expect(await second.evaluate(() => globalThis.seen.replaced)).toBe(0);
+    await context.close();
+  });
+
   it('an_empty_branch_says_so_and_no_script_failed', async () => {
     const empty = await look('#branch=9&view=overdrawn&digit=3');
     await empty.getByText('No account is in this view now').waitFor(bound);
