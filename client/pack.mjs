@@ -58,13 +58,12 @@ const squeeze = {
   compress: { ecma: 2020, passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true },
 };
 
-/** The modules that `entryPoints` (files, or the text of one) become: name → text. */
-export async function pack(entryPoints = entries.map(source)) {
-  const text = typeof entryPoints === 'string';
+/** What is published: name → text. */
+export async function pack() {
   const built = await esbuild.build({
-    ...(text ? { stdin: { contents: entryPoints, resolveDir: join(here, 'src'), loader: 'ts' } } : { entryPoints }),
+    entryPoints: entries.map(source),
     bundle: true,
-    splitting: !text,
+    splitting: true,
     minify: true,
     format: 'esm',
     target: 'es2020',
@@ -76,14 +75,25 @@ export async function pack(entryPoints = entries.map(source)) {
   return new Map(await Promise.all(squeezed));
 }
 
-/** Bytes of what an application carries that imports this, minified and compressed. */
-export async function packedSize(imports) {
-  const [text = ''] = (await pack(imports)).values();
-  return gzipSync(text, { level: 9 }).length;
+/** Gzipped bytes of what an application carries that imports these names of the published package, bundled as Vite does it. */
+export async function carriedBytes(names, published) {
+  const found = {
+    name: 'published',
+    setup: (build) => {
+      build.onResolve({ filter: /^@viewgate\// }, () => ({ path: 'index.js', namespace: 'published', sideEffects: false }));
+      build.onLoad({ filter: /./, namespace: 'published' }, () => ({ contents: published.get('index.js') }));
+    },
+  };
+  const stdin = { contents: `export { ${names.join(', ')} } from '@viewgate/client'` };
+  const built = await esbuild.build({ stdin, bundle: true, minify: true, format: 'esm', target: 'es2020', write: false, plugins: [found] });
+  return gzipSync(built.outputFiles[0].contents, { level: 9 }).length;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   mkdirSync(join(here, 'lib'), { recursive: true });
-  for (const [name, text] of await pack()) writeFileSync(join(here, 'lib', name), text);
-  process.stdout.write(`core: ${await packedSize("export { connect } from './index.js'")} bytes gzipped\n`);
+  const published = await pack();
+  for (const [name, text] of published) writeFileSync(join(here, 'lib', name), text);
+  for (const names of [['connect'], ['connect', 'ordered'], ['connect', 'writer', 'optimistic', 'indexedDbStorage'], ['connectShared']]) {
+    process.stdout.write(`${names.join(', ')}: ${await carriedBytes(names, published)} bytes gzipped\n`);
+  }
 }

@@ -11,7 +11,7 @@ import {
   type Sequence,
   type Snapshot,
 } from './protocol.js';
-import { MisfitError, RecordSet, type Change, type Parse } from './record_set.js';
+import { RecordSet, type Change, type Parse } from './record_set.js';
 
 /** What was received and is not shown yet: a commit, a cursor that moved, or a set that replaces the one before. */
 interface Step {
@@ -69,7 +69,7 @@ export interface ChannelEvents<M extends Member> {
   /** All that one commit changed; every set of the space stands exactly at that commit while this is called. */
   shown(steps: readonly Shown<M>[]): void;
   /** The channel left the ready ones and shows what it showed last. */
-  gaveUp(members: readonly M[], error: MisfitError): void;
+  gaveUp(members: readonly M[], reason: string): void;
 }
 
 class Space {
@@ -151,9 +151,9 @@ export class Channels<M extends Member> {
     const channel = this.byId.get(document.channel);
     if (!channel) return;
     const staging = channel.staging;
-    if (!staging) return this.givesUpFor(channel, 'a snapshot in vain');
+    if (!staging) return this.giveUp(channel, 'a snapshot in vain');
     for (const { key, record } of document.records) {
-      if (!staging.add(key, record)) return this.givesUpFor(channel, `${key} twice`);
+      if (!staging.add(key, record)) return this.giveUp(channel, `${key} twice`);
     }
   }
 
@@ -178,7 +178,7 @@ export class Channels<M extends Member> {
     const { sequence, position, last } = document;
     const isInside = channel.parts.length > 0 && channel.partsOf !== sequence;
     if (!channel.isReady || isInside || compareSequences(sequence, channel.received) <= 0) {
-      return this.givesUpFor(channel, `commit ${sequence} after ${channel.received}`);
+      return this.giveUp(channel, `commit ${sequence} after ${channel.received}`);
     }
     channel.partsOf = sequence;
     for (const event of document.events) channel.parts.push(event);
@@ -192,7 +192,7 @@ export class Channels<M extends Member> {
     const channel = this.byId.get(document.channel);
     if (!channel || !channel.isReady) return;
     if (compareSequences(document.sequence, channel.received) < 0) {
-      return this.givesUpFor(channel, `progress ${document.sequence} after ${channel.received}`);
+      return this.giveUp(channel, `progress ${document.sequence} after ${channel.received}`);
     }
     this.receive(channel, { ...document, events: [] });
   }
@@ -240,14 +240,10 @@ export class Channels<M extends Member> {
     else this.releaseWhatIsFree(space);
   }
 
-  private givesUpFor(channel: Channel, message: string): void {
-    this.giveUp(channel, new MisfitError(message));
-  }
-
-  private giveUp(channel: Channel, error: MisfitError): void {
+  private giveUp(channel: Channel, reason: string): void {
     const members = [...channel.members] as M[];
     for (const [id, other] of this.byId) if (other === channel) this.closeChannel(id, channel);
-    this.told.gaveUp(members, error);
+    this.told.gaveUp(members, reason);
   }
 
   /** Shows what waits, commit by commit across the space's channels, up to `limit` or all of it. */
@@ -261,17 +257,17 @@ export class Channels<M extends Member> {
       }
       if (next === undefined) return;
       const shown: Shown<M>[] = [];
-      const misfits: [Channel, MisfitError][] = [];
+      const misfits: [Channel, string][] = [];
       for (const channel of space.channels) {
         try {
           while (channel.queue[0]?.sequence === next) this.take(channel, shown);
         } catch (error) {
-          if (!(error instanceof MisfitError)) throw error;
-          misfits.push([channel, error]);
+          if (!(error instanceof SyntaxError)) throw error;
+          misfits.push([channel, error.message]);
         }
       }
       if (shown.length > 0) this.told.shown(shown);
-      for (const [channel, error] of misfits) this.giveUp(channel, error);
+      for (const [channel, reason] of misfits) this.giveUp(channel, reason);
     }
   }
 

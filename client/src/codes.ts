@@ -6,7 +6,7 @@ export type Retry = 'at_once' | 'later' | 'after_refresh' | 'never';
 
 /** A code outside the table (1006: the link broke without a close frame) is retried later: a network is not a decision. */
 export function retryAfter(code: number): Retry {
-  if ([1002, 1003, 1007, 1009, 4000, 4003, 4005, 4010].includes(code)) return 'never';
+  if (/100[2379]|40(0[035]|10)/.test(`${code}`)) return 'never';
   return code === 1001 ? 'at_once' : code === 4001 || code === 4004 ? 'after_refresh' : 'later';
 }
 

@@ -179,9 +179,6 @@ export type ServerDocument =
   | Ping
   | Drain;
 
-/** The server said something that viewgate.v1 does not allow. */
-export class ProtocolError extends Error {}
-
 /** A bigint travels as a string: that is how the protocol takes numbers that JavaScript cannot hold. */
 export function encode(message: unknown): string {
   return JSON.stringify(message, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
@@ -204,17 +201,12 @@ export type Reader<T> = (slice: string | undefined, name: string) => T;
 /** A reader for every member of a document. What it gives as undefined is left out. */
 export type Shape<D> = { readonly [M in Exclude<keyof D, 'type'>]-?: Reader<D[M] | undefined> };
 
-/** Reads a document by the shape of its type. Members that the shape does not name are passed over. */
+/** Reads a document by the shape of its type. Members that the shape does not name are passed over. Throws a SyntaxError. */
 export function readDocument(text: string, known: { readonly [type: string]: object }): object | undefined {
-  try {
-    const slices = membersOf(text);
-    const type = string(slices['type'], 'type');
-    const shape = known[type];
-    return shape === undefined ? undefined : { type, ...readMembers(slices, shape as Shape<object>) };
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new ProtocolError(error.message);
-    throw error;
-  }
+  const slices = membersOf(text);
+  const type = string(slices['type'], 'type');
+  const shape = known[type];
+  return shape && { type, ...readMembers(slices, shape as Shape<object>) };
 }
 
 type Slices = { readonly [name: string]: string | undefined };
@@ -240,7 +232,7 @@ function raw(slice: string | undefined, name: string): string {
 }
 
 function wrong(name: string): never {
-  throw new ProtocolError(`no ${name}, or a wrong one`);
+  throw new SyntaxError(`no ${name}, or a wrong one`);
 }
 
 function typed<T>(type: string): Reader<T> {

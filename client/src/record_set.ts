@@ -42,9 +42,6 @@ export interface Change<T = unknown> {
   readonly deleted: readonly Item<T>[];
 }
 
-/** A commit does not fit the set: an event came twice or was skipped. The set is untouched. What to do: read it anew. */
-export class MisfitError extends Error {}
-
 export class RecordSet {
   readonly items = new Map<string, Item>();
 
@@ -57,7 +54,10 @@ export class RecordSet {
     return true;
   }
 
-  /** Applies a whole commit or, where one event does not fit, nothing. */
+  /**
+   * Applies a whole commit. Where an event came twice or was skipped it throws a SyntaxError, and nothing is applied. What to do: read
+   * the set anew.
+   */
   apply(sequence: Sequence, events: readonly RecordEvent[]): Change {
     const change = { entered: [] as Item[], updated: [] as Updated<unknown>[], left: [] as Item[], deleted: [] as Item[] };
     const seen = new Set<string>();
@@ -65,7 +65,7 @@ export class RecordSet {
       const { key, kind } = event;
       const before = this.items.get(key);
       if (seen.has(key) || (before === undefined) !== (kind === 'entered')) {
-        throw new MisfitError(`commit ${sequence} does not fit: ${kind} ${key}`);
+        throw new SyntaxError(`commit ${sequence} does not fit: ${kind} ${key}`);
       }
       seen.add(key);
       if (event.kind === 'entered') change.entered.push(new Item(key, event.record, this.parse));
@@ -99,11 +99,7 @@ export class RecordSet {
 
   private update(before: Item, changed: string): Updated<unknown> {
     const { key } = before;
-    try {
-      const after = new Item(key, withColumns(before.text, changed), this.parse);
-      return { key, before, after, columns: columnNames(changed) };
-    } catch (error) {
-      throw new MisfitError(`${key}: ${(error as Error).message}`);
-    }
+    const after = new Item(key, withColumns(before.text, changed), this.parse);
+    return { key, before, after, columns: columnNames(changed) };
   }
 }

@@ -4,7 +4,7 @@
 import { backoff, exactly, soon, type Delay, type Host } from './host.js';
 import { Channels } from './channels.js';
 import { retryAfter, silent } from './codes.js';
-import { decodeDocument, protocolVersion, ProtocolError, type ServerDocument, type Welcome } from './protocol.js';
+import { decodeDocument, protocolVersion, type ServerDocument, type Welcome } from './protocol.js';
 import { Subscriptions, type StoredView, type Subscription } from './subscriptions.js';
 
 export type Phase =
@@ -44,7 +44,19 @@ export type MachineEvent =
 
 type Name = ConnectionEvent['type'];
 type Handler<N extends Name> = (machine: Machine, event: Extract<ConnectionEvent, { type: N }>) => void;
-type Handlers = { readonly [N in Name]: Handler<N> };
+/** What every phase hears, and what each one hears besides. Whatever is not named is about something that is over: it is ignored. */
+type Always = 'stop' | 'token' | 'token_failed';
+interface Heard {
+  readonly idle: 'start';
+  readonly authorizing: 'patience';
+  readonly opening: 'opened' | 'closed' | 'patience';
+  readonly greeting: 'message' | 'closed' | 'patience';
+  readonly online: 'message' | 'closed' | 'refresh' | 'silence' | 'woken';
+  readonly waiting: 'start' | 'reconnect' | 'woken';
+  readonly denied: 'start';
+  readonly closed: 'start';
+}
+type Handlers<N extends Name> = { readonly [name in N]: Handler<name> };
 
 /** For the token provider, and for socket, hello and welcome together. */
 const patience = 20_000;
@@ -82,8 +94,8 @@ export class Machine {
         this.allSubscriptions.wereShown(shown);
         this.runner.wasShown(shown);
       },
-      gaveUp: (members, error) => {
-        for (const member of members) this.allSubscriptions.doesNotFit(member, error, this.now);
+      gaveUp: (members, reason) => {
+        for (const member of members) this.allSubscriptions.doesNotFit(member, reason, this.now);
       },
     });
     this.allSubscriptions = new Subscriptions(this.allChannels, runner);
@@ -103,7 +115,7 @@ export class Machine {
       case 'due':
         return this.allSubscriptions.due(event.number);
       default:
-        (connectionTable[this.phase][event.type] as (machine: Machine, event: ConnectionEvent) => void)(this, event);
+        (connectionTable[this.phase] as Partial<Handlers<Name>>)[event.type]?.(this, event as never);
     }
   }
 
@@ -170,13 +182,13 @@ export class Machine {
       }
       this.allChannels.endOfMessage();
     } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
+      if (!(error instanceof SyntaxError)) throw error;
       this.giveUp('protocol', error.message);
     }
   }
 
   private take(document: ServerDocument): void {
-    if (this.phase === 'greeting' && document.type !== 'welcome') throw new ProtocolError('welcome comes first');
+    if (this.phase === 'greeting' && document.type !== 'welcome') throw new SyntaxError('welcome comes first');
     switch (document.type) {
       case 'welcome':
         return this.welcomed(document);
@@ -323,34 +335,24 @@ export class Machine {
 }
 
 const late = 'no answer in time';
-const ignore = (): void => undefined;
 
-const nothing: Handlers = {
-  start: ignore,
+const always: Handlers<Always> = {
   stop: (machine) => machine.stop(),
   // In every phase a token's coming ends the call; where nobody waits for it, it is not used.
   token: (machine) => machine.tokenCame(),
   token_failed: (machine) => machine.tokenCame(),
-  opened: ignore,
-  message: ignore,
-  closed: ignore,
-  woken: ignore,
-  patience: ignore,
-  silence: ignore,
-  reconnect: ignore,
-  refresh: ignore,
 };
 
 const authorize = (machine: Machine): void => machine.authorize();
-const startable: Handlers = { ...nothing, start: authorize };
+const startable: Handlers<Always | 'start'> = { ...always, start: authorize };
 const closed: Handler<'closed'> = (machine, event) => machine.closed(event.code);
 const message: Handler<'message'> = (machine, event) => machine.receive(event.text);
 
-/** phase × event: what is not named is ignored, for the reason that SPEC.md gives. */
-export const connectionTable: { readonly [phase in Phase]: Handlers } = {
+/** phase × event. The types say that it is complete, a test that it is the table of SPEC.md. */
+export const connectionTable: { readonly [phase in Phase]: Handlers<Always | Heard[phase]> } = {
   idle: startable,
   authorizing: {
-    ...nothing,
+    ...always,
     token: (machine, event) => {
       machine.tokenCame();
       machine.token = event.token;
@@ -366,19 +368,19 @@ export const connectionTable: { readonly [phase in Phase]: Handlers } = {
     },
   },
   opening: {
-    ...nothing,
+    ...always,
     opened: (machine) => machine.greet(machine.token),
     closed,
     patience: (machine) => machine.giveUp('connection_lost', late),
   },
   greeting: {
-    ...nothing,
+    ...always,
     message,
     closed,
     patience: (machine) => machine.giveUp('connection_lost', late),
   },
   online: {
-    ...nothing,
+    ...always,
     message,
     closed,
     token: (machine, event) => {
@@ -395,5 +397,5 @@ export const connectionTable: { readonly [phase in Phase]: Handlers } = {
   },
   waiting: { ...startable, reconnect: authorize, woken: (machine) => machine.hasten() },
   denied: startable,
-  closed: { ...startable, stop: ignore },
+  closed: { ...startable, stop: () => undefined },
 };

@@ -3,7 +3,7 @@
 
 import { backoff, type ClientError, type Delay, type Host } from './host.js';
 import { Channel, type Channels, type Member, type Shown } from './channels.js';
-import type { MisfitError, Parse } from './record_set.js';
+import type { Parse } from './record_set.js';
 import type { ErrorDocument, Ready, ResetRequired, Sequence, Subscribe, Subscribed, Unsubscribed } from './protocol.js';
 
 export type SubscriptionPhase =
@@ -29,37 +29,34 @@ export type SubscriptionEvent =
   | 'fail'
   | 'due'; // the timer of `pause`
 
-type Row = { readonly [event in SubscriptionEvent]: SubscriptionPhase };
-
-function row(phase: SubscriptionPhase, moves: Partial<Row>): Row {
-  const stay = {
-    restored: phase,
-    connected: phase,
-    lost: phase,
-    subscribed_fresh: phase,
-    subscribed_resumed: phase,
-    ready: phase,
-    reset: phase,
-    again: phase,
-    pause: phase,
-    fail: phase,
-    due: phase,
-  };
-  return { ...stay, ...moves };
+/** What may happen to whoever has a socket. */
+type OnSocket = 'lost' | 'again' | 'pause' | 'fail';
+/** The moves of each phase. Whatever is not named is about something that is over: the phase stays. */
+interface Moves {
+  readonly restoring: 'restored';
+  readonly waiting: 'connected';
+  readonly asked: OnSocket | 'subscribed_fresh' | 'subscribed_resumed';
+  readonly loading: OnSocket | 'ready' | 'reset';
+  readonly resuming: OnSocket | 'ready' | 'reset';
+  readonly live: OnSocket | 'reset';
+  readonly paused: 'due';
+  readonly failed: never;
 }
+type Row<E extends SubscriptionEvent> = { readonly [event in E]: SubscriptionPhase };
 
 const onSocket = { lost: 'waiting', again: 'asked', pause: 'paused', fail: 'failed' } as const;
+const onStream = { ...onSocket, ready: 'live', reset: 'asked' } as const;
 
-/** phase × event → phase. What is not a move is ignored: it is about something that is over. */
-export const subscriptionTable: { readonly [phase in SubscriptionPhase]: Row } = {
-  restoring: row('restoring', { restored: 'waiting' }),
-  waiting: row('waiting', { connected: 'asked' }),
-  asked: row('asked', { ...onSocket, subscribed_fresh: 'loading', subscribed_resumed: 'resuming' }),
-  loading: row('loading', { ...onSocket, ready: 'live', reset: 'asked' }),
-  resuming: row('resuming', { ...onSocket, ready: 'live', reset: 'asked' }),
-  live: row('live', { ...onSocket, reset: 'asked' }),
-  paused: row('paused', { due: 'waiting' }),
-  failed: row('failed', {}),
+/** phase × event → phase. The types say that it is complete, a test that it is the table of SPEC.md. */
+export const subscriptionTable: { readonly [phase in SubscriptionPhase]: Row<Moves[phase]> } = {
+  restoring: { restored: 'waiting' },
+  waiting: { connected: 'asked' },
+  asked: { ...onSocket, subscribed_fresh: 'loading', subscribed_resumed: 'resuming' },
+  loading: onStream,
+  resuming: onStream,
+  live: { ...onSocket, reset: 'asked' },
+  paused: { due: 'waiting' },
+  failed: {},
 };
 
 /** What an application may ask for. */
@@ -208,10 +205,10 @@ export class Subscriptions {
   }
 
   /** The set does not fit what came: it is read anew, and counted like a reset. */
-  doesNotFit(subscription: Subscription, error: MisfitError, now: number): void {
+  doesNotFit(subscription: Subscription, reason: string, now: number): void {
     subscription.channel = undefined;
-    this.reportOf(subscription, 'misfit', error.message);
-    this.startOver(subscription, now, error.message);
+    this.reportOf(subscription, 'misfit', reason);
+    this.startOver(subscription, now, reason);
   }
 
   unsubscribed(document: Unsubscribed): void {
@@ -249,8 +246,9 @@ export class Subscriptions {
   }
 
   private moveOn(subscription: Subscription, event: SubscriptionEvent): void {
-    const next = subscriptionTable[subscription.phase][event];
-    if (next === subscription.phase && event !== 'again') return;
+    const { phase } = subscription;
+    const next = (subscriptionTable[phase] as Partial<Row<SubscriptionEvent>>)[event] ?? phase;
+    if (next === phase && event !== 'again') return;
     subscription.phase = next;
     if (next === 'asked' && event !== 'reset') this.ask(subscription);
     this.runner.statusChanged(subscription);
