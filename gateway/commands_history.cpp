@@ -51,13 +51,13 @@ void prune(const Config& config, const PruneArguments& wanted) {
   params.emplace_back(given(wanted.space));
   std::string sql;
   if (wanted.keep.empty() && wanted.age.empty()) {
-    sql = "select p.name, p.kept from viewgate.prunable('', 2147483647) p where $1 is null or p.name = $1";
+    sql = "select p.name, p.kept from viewgate.prunable('', 2147483647) p where $1::text is null or p.name = $1";
   } else {
     params.emplace_back(given(wanted.keep));
     params.emplace_back(given(wanted.age));
     sql =
         "select h.name, viewgate.first_kept(h.space, $2::bigint, $3::interval) from viewgate.horizons h "
-        "where $1 is null or h.name = $1 order by h.space";
+        "where $1::text is null or h.name = $1 order by h.space";
   }
   const auto spaces = database.exec(std::move(sql), std::move(params));
   for (int i = 0; i < spaces.size(); ++i) prune_before(database, spaces[i].string(0), spaces[i].string(1));

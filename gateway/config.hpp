@@ -86,6 +86,7 @@ struct Config {
   std::string fsync_off;
 
   std::chrono::milliseconds prune_interval{};
+  std::string raw_log_claim;
 
   std::string log_level;
   std::string log_format;

@@ -220,6 +220,15 @@ constexpr std::array table = std::to_array<Setting>({
      {},
      "how often commits are deleted that `viewgate retention` lets go"},
 
+    {"raw_log.claim",
+     text,
+     &C::raw_log_claim,
+     "",
+     0,
+     0,
+     {},
+     "claim whose array names the spaces whose raw log a token may read (\"*\": all); empty = nobody's, by HTTP"},
+
     {"log.level", choice, &C::log_level, "info", 0, 0, "debug|info|warn|error", "what is logged"},
     {"log.format", choice, &C::log_format, "text", 0, 0, "text|json", "form of a log line"},
 });

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <cerrno>
+#include <charconv>
 
 #include "gateway/log.hpp"
 
@@ -26,6 +28,17 @@ std::size_t bytes_of(std::span<const std::string_view> pieces) {
   return out;
 }
 
+/// 0 without a body. Absent: it comes in chunks, or its length is not a number.
+std::optional<std::size_t> body_length(const HttpHead& head) {
+  if (head.count("transfer-encoding") > 0) return std::nullopt;
+  if (head.count("content-length") == 0) return 0;
+  const auto text = head.only("content-length");
+  std::size_t out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host, Now now)
@@ -37,6 +50,7 @@ void Connection::end() {
   session_.reset();
   boost::system::error_code ignored;
   socket_.close(ignored);
+  tell_written(false);
   host_.on_ended(*this);
 }
 
@@ -75,7 +89,7 @@ void Connection::on_readable() {
 }
 
 bool Connection::take(std::span<char> bytes, Now now) {
-  if (leaving_ && !session_) return true;
+  if ((leaving_ || replying_) && !session_) return true;
   if (!session_) return take_head(bytes, now);
   session_->on_bytes(bytes, now);
   return true;
@@ -96,6 +110,7 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
   }
   const auto head = std::string_view(head_).substr(0, progress.bytes);
   const auto line = request_line(head);
+  if (line && host_.http_api != nullptr && line->target.starts_with(HttpApi::prefix)) return take_request(head, now);
   if (line && line->target != socket_path) {
     answer_and_leave(http_response(*line, host_.readiness()), now);
     return !ended_;
@@ -109,6 +124,60 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
   if (ended_) return false;
   auto rest = std::exchange(head_, {}).substr(progress.bytes);
   session_->on_bytes(rest, now);
+  return true;
+}
+
+/// Calls may come when the connection has ended, and from any thread.
+class Connection::Reply final : public HttpReply {
+ public:
+  Reply(std::weak_ptr<Connection> connection, asio::any_io_executor executor)
+      : connection_(std::move(connection)), executor_(std::move(executor)) {}
+  void write(std::string bytes, std::function<void(bool)> written) override {
+    asio::post(executor_, [connection = connection_, bytes = std::move(bytes), written = std::move(written)]() mutable {
+      const auto alive = connection.lock();
+      if (!alive || alive->ended_) return written(false);
+      alive->write_reply(bytes, std::move(written));
+    });
+  }
+  void finish() override {
+    asio::post(executor_, [connection = connection_] {
+      if (const auto alive = connection.lock(); alive && !alive->ended_) alive->finish_reply();
+    });
+  }
+  void abort() override {
+    asio::post(executor_, [connection = connection_] {
+      if (const auto alive = connection.lock()) alive->end();
+    });
+  }
+
+ private:
+  const std::weak_ptr<Connection> connection_;
+  const asio::any_io_executor executor_;
+};
+
+/// The body may still be on its way.
+bool Connection::take_request(std::string_view head, Now now) {
+  auto parsed = parse_http_head(head);
+  std::size_t body_bytes = 0;
+  std::optional<HttpRefused> refused;
+  if (const auto* wrong = std::get_if<HttpRefused>(&parsed)) {
+    refused = *wrong;
+  } else {
+    const auto length = body_length(std::get<HttpHead>(parsed));
+    body_bytes = length.value_or(0);
+    if (!length) refused = HttpRefused{400, "the body must have a Content-Length"};
+    if (body_bytes > host_.http_api->body_bytes_max()) refused = HttpRefused{413, "the body is too large"};
+  }
+  if (refused) {
+    answer_and_leave(handshake_response(*refused), now);
+    return !ended_;
+  }
+  if (head_.size() < head.size() + body_bytes) return true;
+  HttpRequest request{std::get<HttpHead>(std::move(parsed)), head_.substr(head.size(), body_bytes)};
+  head_ = {};
+  replying_ = true;
+  deadline_ = Time::max();  // whoever answers has limits of its own
+  host_.http_api->answer(std::move(request), std::make_shared<Reply>(weak_from_this(), socket_.get_executor()));
   return true;
 }
 
@@ -220,13 +289,39 @@ void Connection::on_writable() {
   host_.bytes_written += *written;
   pending_written_ += *written;
   if (session_ && *written > 0) session_->on_written(now);
+  if (replying_ && *written > 0) deadline_ = now.steady + host_.no_progress;
   if (pending_written_ < pending_.size()) {
     if (session_) session_->on_blocked(now);
     return wait_writable();
   }
   pending_ = {};
   if (session_) return flush(now);
+  if (replying_) deadline_ = Time::max();
+  tell_written(true);
   if (leaving_) say_nothing_more();
+}
+
+void Connection::write_reply(std::string_view bytes, std::function<void(bool)> written) {
+  on_written_.push_back(std::move(written));
+  if (!pending_.empty()) {
+    pending_ += bytes;
+    return;
+  }
+  write(std::span(&bytes, 1));
+  if (ended_) return;
+  if (pending_.empty()) return tell_written(true);
+  deadline_ = Now::read().steady + host_.no_progress;
+}
+
+void Connection::finish_reply() {
+  replying_ = false;
+  leaving_ = true;
+  deadline_ = Now::read().steady + (pending_.empty() ? leaving_time : host_.no_progress);
+  if (pending_.empty()) say_nothing_more();
+}
+
+void Connection::tell_written(bool alive) {
+  for (const auto& written : std::exchange(on_written_, {})) written(alive);
 }
 
 /// Our side of the connection ends; what the other still sends is read and dropped, since closing a socket with unread

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "gateway/handshake.hpp"
+#include "gateway/http_api.hpp"
 #include "gateway/http_endpoints.hpp"
 #include "gateway/session.hpp"
 
@@ -35,7 +37,9 @@ struct ConnectionHost {
 
   Fanout& fanout;
   const HandshakePolicy& handshake;
+  HttpApi* http_api = nullptr;  ///< answers what is under /v1/spaces/; null: nothing is there
   std::chrono::milliseconds handshake_time{};
+  std::chrono::milliseconds no_progress{};  ///< for the reader of an HTTP answer
   std::vector<char> read_buffer;
   std::string write_buffer;
   std::uint64_t messages_written = 0;
@@ -69,6 +73,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   /// False: the connection has ended.
   [[nodiscard]] bool take(std::span<char> bytes, Now now);
   [[nodiscard]] bool take_head(std::span<char> bytes, Now now);
+  [[nodiscard]] bool take_request(std::string_view head, Now now);
   void answer_and_leave(std::string_view response, Now now);
   void upgrade(const HandshakeAccepted& accepted, Now now);
 
@@ -78,6 +83,12 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   [[nodiscard]] std::optional<std::size_t> send(std::span<const std::string_view> pieces);
   void say_nothing_more();
 
+  // The answer to an HTTP request, see HttpReply.
+  class Reply;
+  void write_reply(std::string_view bytes, std::function<void(bool)> written);
+  void finish_reply();
+  void tell_written(bool alive);
+
   boost::asio::ip::tcp::socket socket_;
   ConnectionHost& host_;
   std::optional<Session> session_;
@@ -86,8 +97,10 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   std::size_t pending_written_ = 0;
   Time deadline_;  // while there is no session
   bool reading_ = false;
-  bool writing_ = false;  // waits for writability
-  bool leaving_ = false;  // has said everything; waits for the other side's end
+  bool writing_ = false;                               // waits for writability
+  bool replying_ = false;                              // a request is being answered
+  bool leaving_ = false;                               // has said everything; waits for the other side's end
+  std::vector<std::function<void(bool)>> on_written_;  // of the answer, once pending_ is written
   bool ended_ = false;
 };
 

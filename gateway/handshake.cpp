@@ -4,17 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/rfc7230.hpp>
 
+#include "gateway/http_api.hpp"
 #include "gateway/protocol.hpp"
 
 namespace viewgate::gateway {
 namespace {
-
-namespace http = boost::beast::http;
 
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view head_end = "\r\n\r\n";
@@ -35,28 +30,6 @@ bool may_begin_a_request(std::string_view received) {
 
 std::string_view first_line(std::string_view head) { return head.substr(0, head.find(line_end)); }
 
-// A line that begins with a blank continues the field before it (obs-fold, obsolete since RFC 7230). Beast joins such
-// lines; proxies differ in what they make of them.
-bool has_folded_line(std::string_view head) {
-  return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos;
-}
-
-using Fields = http::request<http::empty_body>;
-
-std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-std::string_view only_value(const Fields& request, http::field field) {
-  return request.count(field) == 1 ? view(request[field]) : std::string_view{};
-}
-
-// Whether one of the comma-separated tokens of all fields of that name is `token`, without regard to case.
-bool names_token(const Fields& request, http::field field, std::string_view token) {
-  const auto [begin, end] = request.equal_range(field);
-  return std::any_of(begin, end, [token](const auto& entry) {
-    return http::token_list{entry.value()}.exists({token.data(), token.size()});
-  });
-}
-
 // Sixteen bytes in base64, padded: 24 characters of which the 22nd has only zeros behind its two bits.
 bool is_key(std::string_view key) {
   constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -76,56 +49,27 @@ std::string accept_value(std::string_view key) {
   return {text.begin(), text.begin() + text_bytes};
 }
 
-// What every request must be, whatever it asks for: one way to read it, also for the proxies in between.
-std::optional<HandshakeRefused> check_message(std::string_view head, const Fields& request) {
-  if (request.version() != 11) return HandshakeRefused{400, "the request must be HTTP/1.1"};
-  if (has_folded_line(head)) return HandshakeRefused{400, "a header field continues on a second line"};
-  if (request.count(http::field::host) != 1) return HandshakeRefused{400, "the request must have exactly one Host"};
-  const bool has_length = request.count(http::field::content_length) > 0;
-  if (request.count(http::field::transfer_encoding) > 0 ||
-      (has_length && only_value(request, http::field::content_length) != "0")) {
-    return HandshakeRefused{400, "the request must have no body"};
-  }
-  return std::nullopt;
-}
-
-std::optional<HandshakeRefused> check_origin(const Fields& request, const HandshakePolicy& policy) {
-  if (request.count(http::field::origin) == 0) return std::nullopt;  // not a browser
-  const std::string_view origin = only_value(request, http::field::origin);
+std::optional<HandshakeRefused> check_origin(const HttpHead& request, const HandshakePolicy& policy) {
+  if (request.count("origin") == 0) return std::nullopt;  // not a browser
+  const std::string_view origin = request.only("origin");
   const bool listed = origin != "null" && std::count(policy.origins.begin(), policy.origins.end(), origin) > 0;
   if (listed) return std::nullopt;
   return HandshakeRefused{403, "the origin is not one that may connect"};
 }
 
-HandshakeOutcome check_upgrade(const Fields& request) {
-  if (!names_token(request, http::field::upgrade, "websocket") ||
-      !names_token(request, http::field::connection, "upgrade")) {
+HandshakeOutcome check_upgrade(const HttpHead& request) {
+  if (!request.names_token("upgrade", "websocket") || !request.names_token("connection", "upgrade")) {
     return HandshakeRefused{426, "the request must upgrade to websocket"};
   }
-  if (only_value(request, http::field::sec_websocket_version) != "13") {
+  if (request.only("sec-websocket-version") != "13") {
     return HandshakeRefused{426, "Sec-WebSocket-Version must be 13"};
   }
-  const std::string_view key = only_value(request, http::field::sec_websocket_key);
+  const std::string_view key = request.only("sec-websocket-key");
   if (!is_key(key)) return HandshakeRefused{400, "Sec-WebSocket-Key must be 16 bytes in base64"};
-  if (!names_token(request, http::field::sec_websocket_protocol, subprotocol)) {
+  if (!request.names_token("sec-websocket-protocol", subprotocol)) {
     return HandshakeRefused{400, "Sec-WebSocket-Protocol must name viewgate.v1"};
   }
   return HandshakeAccepted{accept_value(key)};
-}
-
-std::string_view phrase(int status) {
-  switch (status) {
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 426:
-      return "Upgrade Required";
-    case 431:
-      return "Request Header Fields Too Large";
-    default:
-      return "Bad Request";
-  }
 }
 
 }  // namespace
@@ -151,19 +95,13 @@ std::optional<RequestLine> request_line(std::string_view head) {
 }
 
 HandshakeOutcome check_handshake(std::string_view head, const HandshakePolicy& policy) {
-  if (head.size() > limits::request_header_bytes) return head_too_large;
-  http::request_parser<http::empty_body> parser;
-  parser.header_limit(limits::request_header_bytes);
-  parser.eager(false);
-  boost::system::error_code error;
-  parser.put(boost::asio::buffer(head.data(), head.size()), error);
-  if (error || !parser.is_header_done()) return HandshakeRefused{400, "the request is not well-formed HTTP"};
-
-  const Fields& request = parser.get();
-  if (const auto refused = check_message(head, request)) return *refused;
+  const auto parsed = parse_http_head(head);
+  if (const auto* refused = std::get_if<HttpRefused>(&parsed)) return *refused;
+  const auto& request = std::get<HttpHead>(parsed);
+  if (request.has_body()) return HandshakeRefused{400, "the request must have no body"};
   // The target is compared as it came: no decoding, no collapsing, no query. What is not the path is not here.
-  if (view(request.target()) != socket_path) return HandshakeRefused{404, "there is nothing here"};
-  if (request.method() != http::verb::get) return HandshakeRefused{400, "the socket is opened by GET"};
+  if (request.target != socket_path) return HandshakeRefused{404, "there is nothing here"};
+  if (request.method != "GET") return HandshakeRefused{400, "the socket is opened by GET"};
   if (const auto refused = check_origin(request, policy)) return *refused;
   return check_upgrade(request);
 }
@@ -176,12 +114,8 @@ std::string handshake_response(const HandshakeAccepted& accepted) {
 }
 
 std::string handshake_response(const HandshakeRefused& refused) {
-  std::string out = "HTTP/1.1 " + std::to_string(refused.status) + ' ';
-  out.append(phrase(refused.status)).append("\r\nConnection: close\r\n");
-  if (refused.status == 426) out += "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
-  out += "Content-Type: text/plain\r\nContent-Length: " + std::to_string(refused.text.size() + 1);
-  out.append(head_end).append(refused.text).append("\n");
-  return out;
+  const std::string_view fields = refused.status == 426 ? "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" : "";
+  return http_text(refused.status, "text/plain", std::string(refused.text) + "\n", fields);
 }
 
 }  // namespace viewgate::gateway

@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "gateway/http_head.hpp"
+
 namespace viewgate::gateway {
 
 /// How far a request head has arrived. `garbage` is known from the first bytes that cannot begin one (a TLS
@@ -40,12 +42,7 @@ struct HandshakeAccepted {
   std::string accept;  ///< the value of Sec-WebSocket-Accept
 };
 
-/// `text` is constant, it quotes nothing of the request (which may hold a token), so it can be logged as it is.
-struct HandshakeRefused {
-  int status = 400;
-  std::string_view text;
-};
-
+using HandshakeRefused = HttpRefused;
 using HandshakeOutcome = std::variant<HandshakeAccepted, HandshakeRefused>;
 
 /// `head`: complete, with its empty line.

@@ -61,6 +61,8 @@ class Reactor::Loop final : public ConnectionHost {
         work_(asio::make_work_guard(context_)),
         fanout_(options_.index, options_.session, engine, verifier, std::move(model), [this] { flush_soon(); }) {
     handshake_time = options_.handshake_time;
+    http_api = options_.http_api;
+    no_progress = options_.session.no_progress;
     read_buffer.resize(read_buffer_bytes);
   }
 

@@ -15,6 +15,7 @@
 
 #include "auth/token_verifier.hpp"
 #include "gateway/handshake.hpp"
+#include "gateway/http_api.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/session_options.hpp"
 
@@ -26,6 +27,7 @@ struct ReactorOptions {
   std::uint16_t port = 0;
   SessionOptions session;
   HandshakePolicy handshake;
+  HttpApi* http_api = nullptr;       ///< outlives the reactor; null: no requests but those of health are answered
   std::size_t connections = 50'000;  ///< more are told 1013
   std::chrono::milliseconds handshake_time = limits::handshake_time;
   std::chrono::milliseconds sweep{250};  ///< how exact deadlines are

@@ -11,6 +11,7 @@
 #include "auth/token_verifier.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
+#include "gateway/http_router.hpp"
 #include "gateway/log.hpp"
 #include "gateway/model_loader.hpp"
 #include "gateway/process_files.hpp"
@@ -92,7 +93,10 @@ class Server::Column {
         reader_(io_, conninfo, reader_options(config)),
         engine_(engine_limits(config), surroundings(), reader_, [this] { reload(); }),
         tailer_(io_, conninfo, tailer_options(config), engine_),
-        posted_engine_(io_, engine_) {
+        posted_engine_(io_, engine_),
+        log_desk_(config.raw_log_claim.empty() ? nullptr
+                                               : std::make_unique<LogDesk>(log_desk_options(config, conninfo))),
+        router_(verifier_, log_desk_.get(), config.raw_log_claim) {
     engine_.attach(tailer_);
   }
 
@@ -147,8 +151,9 @@ class Server::Column {
 
   void open_reactors() {
     for (std::size_t i = 0; i < reactor_count(config_); ++i) {
-      reactors_.push_back(
-          std::make_unique<Reactor>(reactor_options(config_, i, endpoint_), posted_engine_, verifier_, model_));
+      auto options = reactor_options(config_, i, endpoint_);
+      options.http_api = &router_;
+      reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, model_));
     }
     try {
       for (auto& reactor : reactors_) reactor->listen();
@@ -258,6 +263,8 @@ class Server::Column {
   Engine engine_;
   ledger::Tailer tailer_;
   PostedEngine posted_engine_;
+  const std::unique_ptr<LogDesk> log_desk_;
+  HttpRouter router_;
   ActiveModelPtr model_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
 

@@ -104,6 +104,15 @@ ledger::ReaderOptions reader_options(const Config& config) {
   return out;
 }
 
+LogDeskOptions log_desk_options(const Config& config, const std::string& conninfo) {
+  LogDeskOptions out;
+  out.conninfo = conninfo;
+  out.part_bytes_max = size_of(config.part_bytes);
+  out.time_max = config.database_time;
+  out.retry_after = config.time_retry;
+  return out;
+}
+
 ledger::PreflightOptions preflight_options(const Config& config) {
   ledger::PreflightOptions out;
   out.fsync_off = config.fsync_off == "accept" ? ledger::FsyncOff::accept : ledger::FsyncOff::refuse;

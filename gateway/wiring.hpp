@@ -3,6 +3,7 @@
 
 #include "gateway/config.hpp"
 #include "gateway/engine_options.hpp"
+#include "gateway/log_desk.hpp"
 #include "gateway/reactor.hpp"
 #include "ledger/log_reader.hpp"
 #include "ledger/preflight.hpp"
@@ -17,6 +18,7 @@ namespace viewgate::gateway {
 [[nodiscard]] ledger::RevocationWatchOptions revocation_options(const Config& config);
 [[nodiscard]] ledger::TailerOptions tailer_options(const Config& config);
 [[nodiscard]] ledger::ReaderOptions reader_options(const Config& config);
+[[nodiscard]] LogDeskOptions log_desk_options(const Config& config, const std::string& conninfo);
 [[nodiscard]] ledger::PreflightOptions preflight_options(const Config& config);
 
 }  // namespace viewgate::gateway

@@ -882,18 +882,21 @@ begin
   return cardinality(parts);
 end $$;
 
--- Forgets a space: its records, and every commit. One commit without changes is numbered first and none stays readable, so that
--- readers who hold the last one also learn that what they show is gone. The space's name, its numbering and the horizon stay:
--- a name that is used again must not repeat numbers. prune_batch deletes what this makes unreadable. Returns the head.
+-- Forgets a space: its records, and every commit. One more commit is numbered first, of one erased change, and none stays
+-- readable: so readers who hold the last one also learn that what they show is gone. The space's name, its numbering and the
+-- horizon stay: a name that is used again must not repeat numbers. prune_batch deletes what this makes unreadable. Returns the
+-- head.
 create function viewgate.erase_space(space text) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
+  counter bigint := nextval('viewgate.change_counter');
 begin
   perform viewgate.number($1);
+  insert into viewgate.changes (space, part, counter, kind, collection, key) values (wanted, counter, counter, 'e', '', '[]');
   perform viewgate.append_commit(array[jsonb_populate_record(null::viewgate.waiting, jsonb_build_object(
-    'txid', pg_current_xact_id()::text, 'space', wanted, 'name', $1, 'part', nextval('viewgate.change_counter'), 'changes', 0,
-    'last', 0, 'statements', 0, 'source', 'erase', 'role', viewgate.writer(), 'at', now()))]);
+    'txid', pg_current_xact_id()::text, 'space', wanted, 'name', $1, 'part', counter, 'changes', 1, 'last', counter,
+    'statements', 1, 'source', 'erase', 'role', viewgate.writer(), 'at', now()))]);
   perform viewgate.prune($1, 0);
   delete from viewgate.records r where r.space = wanted;
   delete from viewgate.clients l where l.space = wanted;

@@ -1,0 +1,53 @@
+// The seam between a reactor's connections and what answers HTTP requests under /v1/spaces/: the connection reads a request
+// and carries the answer's bytes, whoever answers knows no sockets. An answer may come from another thread and as slowly as
+// its reader takes it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gateway/http_head.hpp"
+
+namespace viewgate::gateway {
+
+struct HttpRequest {
+  HttpHead head;
+  std::string body;
+};
+
+/// Where the answer to one request goes. Thread-safe; may outlive its connection.
+class HttpReply {
+ public:
+  virtual ~HttpReply() = default;
+  /// Bytes of the response, the head first. `written` is called on the reactor's thread once the socket has taken them;
+  /// false: the connection is gone, and nothing more is wanted.
+  virtual void write(std::string bytes, std::function<void(bool)> written) = 0;
+  /// The response is complete, and the connection ends with it.
+  virtual void finish() = 0;
+  /// The connection is closed at once: how a response that cannot be completed is told from a complete one.
+  virtual void abort() = 0;
+};
+
+class HttpApi {
+ public:
+  static constexpr std::string_view prefix = "/v1/spaces/";
+
+  virtual ~HttpApi() = default;
+  /// On a reactor's thread; must not block. Every request is answered.
+  virtual void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
+  /// Larger bodies are refused with 413 before they are read.
+  [[nodiscard]] virtual std::size_t body_bytes_max() const = 0;
+};
+
+/// A whole response: status line, fields, body. `fields`: further ones, each ended by CRLF.
+[[nodiscard]] std::string http_text(int status, std::string_view content_type, std::string_view body,
+                                    std::string_view fields = {});
+/// The head of a response whose body comes in chunks (RFC 9112 section 7.1), one chunk, and the end of the body.
+[[nodiscard]] std::string http_chunked_head(std::string_view content_type);
+[[nodiscard]] std::string http_chunk(std::string_view bytes);
+inline constexpr std::string_view http_last_chunk = "0\r\n\r\n";
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,130 @@
+#include "gateway/http_router.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "gateway/json_text.hpp"
+#include "gateway/log.hpp"
+#include "gateway/utf8.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+constexpr std::string_view json = "application/json";
+
+void refuse(HttpReply& reply, int status, std::string_view error, std::string_view fields = {}) {
+  reply.write(http_text(status, json, "{\"error\":\"" + std::string(error) + "\"}\n", fields), [](bool) {});
+  reply.finish();
+}
+
+int hex_value(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  return -1;
+}
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_value(text[i + 1]);
+    const int low = hex_value(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  if (!is_utf8(out) || out.find('\0') != std::string::npos) return std::nullopt;
+  return out;
+}
+
+std::optional<std::int64_t> digits(std::string_view text) {
+  std::int64_t out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{} || end != text.data() + text.size() || text.starts_with('-')) return std::nullopt;
+  return out;
+}
+
+/// The token of "Authorization: Bearer …" (RFC 6750); empty without one.
+std::string_view bearer_of(const HttpHead& head) {
+  constexpr std::string_view scheme = "Bearer ";
+  const auto value = head.only("authorization");
+  return value.starts_with(scheme) ? value.substr(scheme.size()) : std::string_view{};
+}
+
+}  // namespace
+
+std::optional<SpaceTarget> parse_space_target(std::string_view target) {
+  if (!target.starts_with(HttpApi::prefix)) return std::nullopt;
+  target.remove_prefix(HttpApi::prefix.size());
+  const auto question = target.find('?');
+  const auto path = target.substr(0, question);
+  const auto slash = path.find('/');
+  if (slash == std::string_view::npos || slash == 0) return std::nullopt;
+  SpaceTarget out;
+  auto space = percent_decoded(path.substr(0, slash));
+  if (!space) return std::nullopt;
+  out.space = std::move(*space);
+  out.what = path.substr(slash + 1);
+  auto query = question == std::string_view::npos ? std::string_view{} : target.substr(question + 1);
+  while (!query.empty()) {
+    const auto item = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), item.size() + 1));
+    const auto equals = item.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    auto value = percent_decoded(item.substr(equals + 1));
+    const std::string name(item.substr(0, equals));
+    const bool again = std::ranges::any_of(out.query, [&](const auto& each) { return each.first == name; });
+    if (!value || again) return std::nullopt;
+    out.query.emplace_back(name, std::move(*value));
+  }
+  return out;
+}
+
+bool may_read_log(std::string_view claims, std::string_view claim, std::string_view space) {
+  if (claim.empty()) return false;
+  JsonSlicer members(claims);
+  while (const auto member = members.next()) {
+    if (json_unescape_lossless(member->name) != claim || member->kind != JsonKind::array) continue;
+    JsonSlicer names(member->value);
+    while (const auto name = names.next()) {
+      const auto text = json_string_value(name->value);
+      if (text && (*text == "*" || *text == space)) return true;
+    }
+  }
+  return false;
+}
+
+void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  const auto target = parse_space_target(request.head.target);
+  const bool is_log = log_ != nullptr && !log_claim_.empty() && target && target->what == "log";
+  if (!is_log || request.head.method != "GET") return refuse(*reply, 404, "not_found");
+  const auto verified = verifier_.verify(bearer_of(request.head), std::chrono::system_clock::now());
+  if (!verified) {
+    log::info("http_refused", {{"reason", verified.error().reason}});
+    return refuse(*reply, 401, "auth_required", "WWW-Authenticate: Bearer\r\n");
+  }
+  answer_log(*target, *verified, std::move(reply));
+}
+
+/// The right is the claim's and no policy's: a view shows what its policies admit, the log holds everything ever proposed.
+void HttpRouter::answer_log(const SpaceTarget& target, const auth::Principal& principal,
+                            std::shared_ptr<HttpReply> reply) {
+  if (!may_read_log(principal.claims, log_claim_, target.space)) return refuse(*reply, 403, "forbidden");
+  LogQuestion question;
+  question.space = target.space;
+  for (const auto& [name, value] : target.query) {
+    const auto number = digits(value);
+    if (!number || (name != "after" && name != "limit")) return refuse(*reply, 400, "bad_request");
+    if (name == "after") question.after = ledger::Sequence{*number};
+    if (name == "limit") question.limit = *number;
+  }
+  log::info("log_read", {{"space", target.space}, {"after", question.after.value}, {"subject", principal.subject}});
+  log_->answer(std::move(question), std::move(reply));
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,47 @@
+// What is under /v1/spaces/ on the public port: who asks (a bearer token, verified as for sockets), for which space, and what.
+// Stateless; shared by all reactors.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "auth/token_verifier.hpp"
+#include "gateway/http_api.hpp"
+#include "gateway/log_desk.hpp"
+
+namespace viewgate::gateway {
+
+/// A target such as /v1/spaces/a%2Fb/log?after=7: its parts, decoded (RFC 3986), each once. Absent: not of that form, or not
+/// UTF-8.
+struct SpaceTarget {
+  std::string space;
+  std::string what;  ///< what stands behind the space, without the slash
+  std::vector<std::pair<std::string, std::string>> query;
+};
+[[nodiscard]] std::optional<SpaceTarget> parse_space_target(std::string_view target);
+
+/// Whether the claim (of a token's claims, a JSON object) is an array that has the space's name, or "*".
+[[nodiscard]] bool may_read_log(std::string_view claims, std::string_view claim, std::string_view space);
+
+class HttpRouter final : public HttpApi {
+ public:
+  /// `log` null, or an empty claim: the raw log is not there. Both outlive the router.
+  HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim)
+      : verifier_(verifier), log_(log), log_claim_(std::move(log_claim)) {}
+
+  void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
+  [[nodiscard]] std::size_t body_bytes_max() const override { return 0; }
+
+ private:
+  void answer_log(const SpaceTarget& target, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);
+
+  const auth::TokenVerifier& verifier_;
+  LogDesk* const log_;
+  const std::string log_claim_;
+};
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,298 @@
+#include "ledger/doctor.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <optional>
+
+#include "ledger/migrate.hpp"
+#include "ledger/pg/connection.hpp"
+#include "ledger/preflight.hpp"
+
+namespace viewgate::ledger {
+namespace {
+
+using Level = Finding::Level;
+
+// Each gives rows of (level, text); no row = nothing to say. In the order in which they are told.
+struct Check {
+  const char* name;
+  const char* sql;
+};
+
+// A managed database may keep this to itself.
+constexpr const char* kCluster = R"(
+select 'ok', format('PostgreSQL %s, system %s, timeline %s%s', current_setting('server_version'), s.system_identifier, c.timeline_id,
+                    case when c.timeline_id > 1 then ': it was promoted, or restored to a point in time, before' else '' end)
+from pg_control_system() s, pg_control_checkpoint() c)";
+
+constexpr const char* kServer = R"(
+select 'warn', format('%s = %s: set it to on', n, current_setting(n))
+from unnest('{full_page_writes,autovacuum,track_counts}'::text[]) n where current_setting(n) <> 'on'
+union all
+select 'warn', format('the default of synchronous_commit is %s: applications may lose their last commits in a crash; what has a number '
+                      'is always flushed', s.setting)
+from (select coalesce((select split_part(x, '=', 2) from pg_db_role_setting r, unnest(r.setconfig) x
+                       where r.setdatabase in (0, (select oid from pg_database where datname = current_database()))
+                         and x like 'synchronous_commit=%' limit 1), (select reset_val from pg_settings where name = 'synchronous_commit'))
+     ) s(setting) where s.setting in ('off', 'local')
+union all
+select 'warn', format('prepared transactions are enabled (max_prepared_transactions = %s): captured writers never ring, looks find them',
+                      current_setting('max_prepared_transactions')) where current_setting('max_prepared_transactions') <> '0'
+union all
+select 'warn', format('prepared transaction %L of %s is open since %s: what it wrote has no number until it ends', gid, owner, prepared)
+from pg_prepared_xacts where database = current_database() and prepared < now() - interval '10 minutes'
+union all
+select 'warn', format('a transaction of %s (pid %s, %s) is open for %s: it keeps dead rows alive', coalesce(usename, '?'), pid,
+                      coalesce(nullif(application_name, ''), 'unnamed'), now() - xact_start)
+from pg_stat_activity where datname = current_database() and xact_start < now() - interval '1 hour')";
+
+constexpr const char* kConnections = R"(
+select case when used > 0.8 * most then 'warn' else 'ok' end, format('%s of %s connections in use; a node takes about 12', used, most)
+from (select count(*) as used, current_setting('max_connections')::int as most from pg_stat_activity where backend_type = 'client backend') c)";
+
+constexpr const char* kRoles = R"(
+select case when r.rolsuper or pg_has_role(n.nspowner, 'usage') then 'ok' else 'fail' end,
+       format('%s %s the schema of %s', current_user, case when r.rolsuper or pg_has_role(n.nspowner, 'usage') then 'has' else
+              'is no member of the role that owns' end, n.nspowner::regrole)
+from pg_namespace n, pg_roles r where n.nspname = 'viewgate' and r.rolname = current_user
+union all
+select 'fail', 'everybody may use the schema: revoke all on schema viewgate from public'
+from pg_namespace n, aclexplode(n.nspacl) a where n.nspname = 'viewgate' and a.grantee = 0
+union all
+select 'warn', format('%s may %s viewgate.%s: the log holds all values', case a.grantee when 0 then 'everybody' else a.grantee::regrole::text end, a.privilege_type, c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace, aclexplode(c.relacl) a
+where n.nspname = 'viewgate' and c.relkind = 'r' and a.grantee <> c.relowner)";
+
+constexpr const char* kCaptures = R"(
+select case when k.capture is distinct from 0 and k.state = 'ok' and viewgate.triggers_of(k.relation) is not null then 'ok' else 'fail' end,
+       format('%s: %s', k.collection, case when k.state <> 'ok' then k.reason when viewgate.triggers_of(k.relation) is null
+              then 'a trigger of it is missing, disabled, or of another database (restored?): viewgate capture, or model apply'
+              else 'every write of it is recorded' end)
+from viewgate.captures k order by k.collection)";
+
+constexpr const char* kRetention = R"(
+select 'warn', 'no rule: every space keeps all its commits; viewgate retention set' where not exists (select from viewgate.retention)
+union all
+select case when sum(n) > 10000 then 'warn' else 'ok' end, format('%s commits below the horizon are still to be deleted', sum(n))
+from (select (select count(*) from (select from viewgate.commits c where c.space = h.space and c.sequence < h.retained_from limit 20000) x)
+      from viewgate.horizons h where h.retained_from > 1) u(n) having sum(n) > 0)";
+
+constexpr const char* kWaiting = R"(
+select case when min(w.at) < now() - interval '1 minute' then 'warn' else 'ok' end,
+       format('%s transactions wait for their numbers, the oldest began at %s%s', count(*), min(w.at),
+              case when min(w.at) < now() - interval '1 minute' then ': does a node run?' else '' end)
+from viewgate.waiting w having count(*) > 0)";
+
+// The newest commits of every space: none missing, none without a stamp, as many changes as they say.
+constexpr const char* kLog = R"(
+with spaces as materialized (select s.* from viewgate.spaces s where s.head >= s.retained_from),
+newest as materialized (
+  select c.* from spaces s cross join lateral (
+    select k.* from viewgate.commits k where k.space = s.space and k.sequence >= s.retained_from order by k.sequence desc limit 2000) c
+), wrong as (
+  select format('space %L: of commits %s to %s %s are missing', s.name, min(n.sequence), s.head, s.head - min(n.sequence) + 1 - count(*)) as text
+  from spaces s join newest n on n.space = s.space group by s.space, s.name, s.head
+  having s.head - min(n.sequence) + 1 <> count(*)
+  union all
+  select format('space %L: commit %s has no stamp', n.space, n.sequence) from newest n where n.stamp = 0
+  union all
+  select format('space %L: its horizon is %s, and the stamp before it is not kept', h.name, h.retained_from)
+  from viewgate.horizons h where h.retained_from > 1 and coalesce(h.base_stamp, 0) = 0
+  union all
+  select format('space %L: commit %s has %s changes and says %s', n.space, n.sequence, d.found, n.changes)
+  from (select * from newest n where n.changes <= 500 order by n.sequence desc limit 5000) n
+  cross join lateral (select count(*) as found from viewgate.changes h where h.space = n.space and h.part = n.part) d
+  where d.found <> n.changes
+)
+select 'fail', w.text from (select * from wrong limit 10) w
+union all
+select 'ok', format('%s spaces, %s commits looked at: numbers without gaps, stamps and changes are there',
+                    (select count(*) from viewgate.horizons), (select count(*) from newest)) where not exists (select from wrong))";
+
+// Each change begins where the one before it in its record's history has ended.
+constexpr const char* kHistory = R"(
+with spaces as (
+  select s.name, greatest(s.head - 500, s.retained_from - 1) as after from viewgate.spaces s
+  where s.head >= s.retained_from order by s.head desc limit 100
+), told as (
+  select l.space, l.sequence, l.collection, l.key, l.kind, l.before, lag(l.after) over w as state, lag(l.kind) over w as kind_before
+  from viewgate.read_log((select array_agg(name) from spaces), (select array_agg(after) from spaces), 5000) l
+  where l.ordinal >= 0 window w as (partition by l.space, l.collection, l.key order by l.sequence, l.ordinal)
+), wrong as (
+  select * from told t where t.kind_before is not null and t.kind_before <> 'e' and t.kind <> 'e' and t.before is distinct from t.state
+)
+select 'fail', format('space %L, commit %s: the change of %s %s does not begin where the one before it ended', w.space, w.sequence, w.collection, w.key)
+from (select * from wrong limit 10) w
+union all
+select 'ok', format('%s changes looked at: each begins where the one before it ended', (select count(*) from told))
+where not exists (select from wrong))";
+
+constexpr const char* kClock = R"(
+select 'warn', format('space %L has commits that were numbered in the future (%s): the clock was set back; they are kept for longer', h.name, c.numbered_at)
+from viewgate.horizons h cross join lateral (
+  select k.numbered_at from viewgate.commits k where k.space = h.space order by k.sequence desc limit 1) c
+where c.numbered_at > clock_timestamp() + interval '1 minute' limit 5)";
+
+// What identifiers of transactions tell: those of another cluster came with a dump.
+constexpr const char* kOrigin = R"(
+select 'warn', 'the log was made in another cluster (restored from a dump): clients whose cursors it does not know start anew '
+               '(history_diverged), captured tables must be captured again'
+where exists (select from viewgate.commits c where c.numbered > pg_snapshot_xmax(pg_current_snapshot())))";
+
+constexpr const char* kDisk = R"(
+select case when d.dead > 1000000 and d.dead > d.live then 'warn' else 'ok' end,
+       format('the log takes %s; %s live rows, %s dead%s', pg_size_pretty(d.bytes), d.live, d.dead,
+              case when g.commits > 0 then format('; in the last day about %s commits', g.commits) else '' end)
+from (select sum(pg_total_relation_size(relid)) as bytes, sum(n_live_tup) as live, sum(n_dead_tup) as dead
+      from pg_stat_user_tables where schemaname = 'viewgate') d,
+     (select count(*) as commits from (select from viewgate.commits c where c.numbered_at > now() - interval '1 day' limit 1000000) x) g)";
+
+constexpr Check kLedgerChecks[] = {{"roles", kRoles},     {"captures", kCaptures},   {"log", kLog},
+                                   {"history", kHistory}, {"origin", kOrigin},       {"waiting", kWaiting},
+                                   {"clock", kClock},     {"retention", kRetention}, {"disk", kDisk}};
+
+class Doctor {
+ public:
+  Doctor(const boost::asio::any_io_executor& executor, std::string conninfo, std::chrono::milliseconds time_max)
+      : connection_(executor), other_(executor), conninfo_(std::move(conninfo)), time_max_(time_max) {}
+
+  pg::Task<void> run() {
+    auto connected = co_await connect(connection_);
+    if (!connected) co_return connected.error();
+    auto clock = co_await compare_clocks();
+    if (!clock) co_return clock.error();
+    co_await ask("cluster", kCluster, Level::warn);
+    co_await ask("server", kServer);
+    co_await ask("connections", kConnections);
+    auto wakeups = co_await try_wakeups();
+    if (!wakeups) co_return wakeups.error();
+    std::string there = "select to_regclass('viewgate.schema_version') is not null";
+    auto rows = co_await connection_.exec(std::move(there), pg::Params(), time_max_);
+    if (!rows) co_return rows.error();
+    has_ledger_ = (*rows)[0].boolean(0);
+    co_return Result<void>();
+  }
+
+  pg::Task<void> examine_ledger() {
+    for (const Check& check : kLedgerChecks) co_await ask(check.name, check.sql);
+    co_return Result<void>();
+  }
+
+  [[nodiscard]] bool has_ledger() const { return has_ledger_; }
+  void tell(Level level, std::string check, std::string text) {
+    findings_.push_back(Finding{level, std::move(check), std::move(text)});
+  }
+  [[nodiscard]] std::vector<Finding>& findings() { return findings_; }
+
+ private:
+  pg::Task<void> connect(pg::Connection& connection) {
+    pg::ConnectOptions options;
+    options.conninfo = conninfo_;
+    options.application_name = "viewgate doctor";
+    options.connect_time_max = time_max_;
+    return connection.connect(std::move(options));
+  }
+
+  /// A check that fails to be asked is a finding itself.
+  boost::asio::awaitable<void> ask(const char* name, const char* sql, Level refused = Level::fail) {
+    std::string text = sql;
+    auto rows = co_await connection_.exec(std::move(text), pg::Params(), time_max_);
+    if (!rows) {
+      tell(refused, name, "it could not be looked at: " + rows.error().detail);
+      co_return;
+    }
+    for (int i = 0; i < rows->size(); ++i) {
+      const auto row = (*rows)[i];
+      const Level level = row.text(0) == "ok" ? Level::ok : row.text(0) == "warn" ? Level::warn : Level::fail;
+      tell(level, name, row.string(1));
+    }
+  }
+
+  pg::Task<void> compare_clocks() {
+    std::string sql = "select extract(epoch from clock_timestamp())::float8";
+    auto rows = co_await connection_.exec(std::move(sql), pg::Params(), time_max_);
+    if (!rows) co_return rows.error();
+    const double there = std::strtod((*rows)[0].string(0).c_str(), nullptr);
+    const double here = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const double seconds = there - here;
+    const bool differs = seconds > 2 || seconds < -2;
+    tell(differs ? Level::warn : Level::ok, "clock",
+         differs ? "the database's clock is " + std::to_string(seconds) +
+                       " s ahead of this machine's: expiry of tokens goes by ours"
+                 : "the database's clock is this machine's, within 2 s");
+    co_return Result<void>();
+  }
+
+  /// As a node hears it: LISTEN on one connection, NOTIFY on another.
+  pg::Task<void> try_wakeups() {
+    auto connected = co_await connect(other_);
+    if (!connected) co_return connected.error();
+    auto listens = co_await connection_.exec_script("listen viewgate_doctor", time_max_);
+    if (!listens) co_return listens.error();
+    std::string notify = "select pg_notify('viewgate_doctor', 'heard')";
+    auto sent = co_await other_.exec(std::move(notify), pg::Params(), time_max_);
+    if (!sent) co_return sent.error();
+    auto heard =
+        co_await connection_.wait_notification(std::min<std::chrono::milliseconds>(time_max_, std::chrono::seconds(5)));
+    if (!heard) co_return heard.error();
+    tell(*heard ? Level::ok : Level::warn, "wake-ups",
+         *heard ? "a notification arrives"
+                : "a notification does not arrive: commits are found by looks alone, up to a second later when idle");
+    other_.close();
+    co_return Result<void>();
+  }
+
+  pg::Connection connection_;
+  pg::Connection other_;
+  const std::string conninfo_;
+  const std::chrono::milliseconds time_max_;
+  std::vector<Finding> findings_;
+  bool has_ledger_ = false;
+};
+
+Result<void> wait(boost::asio::io_context& io, pg::Task<void> task) {
+  Result<void> outcome = Error{};
+  boost::asio::co_spawn(io, std::move(task), [&outcome](const std::exception_ptr& problem, Result<void> done) {
+    if (problem) std::rethrow_exception(problem);
+    outcome = std::move(done);
+  });
+  io.restart();
+  try {
+    io.run();
+  } catch (const Failure& failure) {
+    return failure.error();
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> examine(const std::string& conninfo, std::chrono::milliseconds time_max) {
+  boost::asio::io_context io(1);
+  Doctor doctor(io.get_executor(), conninfo, time_max);
+  PreflightOptions options;
+  options.time_max = time_max;
+  // Each of its obstacles would keep a node from starting; the rest may still be worth knowing.
+  if (const auto fit = preflight(conninfo, options); fit) {
+    doctor.tell(Level::ok, "preflight", "a node would start: a primary with fsync, UTF8, no transaction pooler");
+  } else if (fit.error().code == errc::unsuitable_database) {
+    doctor.tell(Level::fail, "preflight", fit.error().detail);
+  } else {
+    return fit.error();
+  }
+  if (auto asked = wait(io, doctor.run()); !asked) return asked.error();
+  const auto version = schema_version_of(conninfo);
+  if (!version) {
+    doctor.tell(Level::fail, "schema", version.error().detail);
+  } else if (!doctor.has_ledger()) {
+    doctor.tell(Level::warn, "schema", "there is no ledger here yet: viewgate migrate, or serve, makes it");
+  } else {
+    doctor.tell(*version == schema_version() ? Level::ok : Level::fail, "schema",
+                "version " + std::to_string(*version) + ", and this program's is " + std::to_string(schema_version()));
+    if (auto asked = wait(io, doctor.examine_ledger()); !asked) return asked.error();
+  }
+  return std::move(doctor.findings());
+}
+
+}  // namespace viewgate::ledger

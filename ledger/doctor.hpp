@@ -1,0 +1,24 @@
+// Examines a database that carries a ledger, or shall: what would keep nodes from serving it, lose commits, or surprise an
+// operator. Reads only, but for one notification that it sends to itself.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "ledger/error.hpp"
+
+namespace viewgate::ledger {
+
+struct Finding {
+  enum class Level { ok, warn, fail };
+  Level level = Level::ok;
+  std::string check;  ///< one word
+  std::string text;   ///< one line: what was found, and what would be right
+};
+
+/// Blocking, on connections of its own. Errors: unavailable, timeout (the database cannot be asked at all). Where there is
+/// no ledger yet, the findings end with that.
+[[nodiscard]] Result<std::vector<Finding>> examine(const std::string& conninfo, std::chrono::milliseconds time_max);
+
+}  // namespace viewgate::ledger

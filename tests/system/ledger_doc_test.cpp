@@ -1,0 +1,163 @@
+// docs/ledger.md shows how a back-end writes, and how a dump is restored: each example runs as it stands there.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "support/line.hpp"
+#include "viewgate_paths.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+/// The fenced blocks of a language, in order.
+std::vector<std::string> examples(const std::string& language) {
+  std::ifstream file(std::string(VIEWGATE_SOURCE_DIR) + "/docs/ledger.md");
+  std::vector<std::string> out;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line == "```" + language) {
+      out.emplace_back();
+      inside = true;
+    } else if (line == "```") {
+      inside = false;
+    } else if (inside) {
+      out.back() += line + "\n";
+    }
+  }
+  return out;
+}
+
+constexpr const char* kModel = R"(
+create table orders (like public.orders) with (space = 'space');
+create view paid as select id, status from orders where status = 'paid';
+create policy all_of_us on paid using (true);
+)";
+
+class LedgerDoc : public ::testing::Test {
+ protected:
+  LedgerDoc() : database(durable_cluster().create_empty_database()), session(database) {
+    session.run(
+        "create table public.orders (id int primary key, space text, status text);"
+        "insert into public.orders values (7, 'acme', 'open'); create table jobs (what text)");
+    const Finished applied = apply_model(kModel, database);
+    if (applied.status != 0) throw std::runtime_error(applied.output);
+  }
+  std::string log(const std::string& of) {
+    return run({program("viewgate"), "log", "--space", "acme", "--database", of}).output;
+  }
+
+  const std::string database;
+  PgSession session;
+};
+
+TEST_F(LedgerDoc, the_examples_of_sql_and_python_write_what_they_say) {
+  const auto sql = examples("sql");
+  ASSERT_THAT(sql, SizeIs(4));
+  session.run(sql[0]);
+  EXPECT_THAT(log(database), HasSubstr(R"("request_id":"checkout-4711","fields":{"by": "billing"})"));
+  session.run(R"(select viewgate.append('acme', '[{"collection": "issues", "key": [2], "put": {"id": 2}},
+                                                  {"collection": "issues", "key": [3], "put": {"id": 3, "status": "open"}}]'))");
+  session.run(sql[1]);
+  EXPECT_THAT(log(database), HasSubstr(R"("kind":"deleted","collection":"issues","key":[2])"));
+  session.run("drop role if exists backend; create role backend login");
+  session.run(sql[2]);
+
+  const auto python = examples("python");
+  ASSERT_THAT(python, SizeIs(1));
+  const std::string file = temporary_path("example.py");
+  std::ofstream(file) << python[0];
+  // Debian's own, for which Debian's psycopg2 is made; as the role that has just been granted its rights.
+  const Finished ran = run({"/usr/bin/env", "DATABASE=" + database + " user=backend", "/usr/bin/python3", file});
+  std::remove(file.c_str());
+  EXPECT_EQ(ran.output, "1 changes\n");
+  EXPECT_THAT(log(database), HasSubstr(R"("after":{"id": 8, "price": 1.1, "title": "Order ink"})"));
+
+  const std::string exported = session.run(sql[3]).at(0).at(0).value();
+  session.query("select viewgate.append('copy', $1::jsonb)", {exported});
+  EXPECT_EQ(session.value("select count(*) from viewgate.records r where r.space = 'copy'"), "3");
+  session.run("drop owned by backend; drop role backend");
+}
+
+TEST_F(LedgerDoc, a_dump_that_is_restored_elsewhere_goes_on) {
+  session.run("update orders set status = 'paid'");
+  const std::string before = log(database);
+  const std::string restored = durable_cluster().create_empty_database();
+  const std::string model = temporary_path("model.sql");
+  std::ofstream(model) << kModel;
+  const auto shell = examples("shell");
+  ASSERT_THAT(shell, SizeIs(1));
+  std::string script = shell[0];
+  for (const auto& [name, place] :
+       {std::pair<std::string, std::string>{"acme.dump", temporary_path("acme.dump")}, {"model.sql", model}}) {
+    for (auto at = script.find(name); at != std::string::npos; at = script.find(name, at + place.size()))
+      script.replace(at, name.size(), place);
+  }
+  const std::string programs =
+      std::string(VIEWGATE_BINARY_DIR) + "/bin:" + durable_cluster().server().programs().string();
+  const auto in_order = script.find("viewgate model apply");
+  const auto shell_run = [&](const std::string& lines) {
+    return run({"/usr/bin/env", "DATABASE=" + database, "RESTORED=" + restored, "PATH=" + programs + ":/usr/bin:/bin",
+                "sh", "-ec", lines});
+  };
+  const Finished dumped = shell_run(script.substr(0, in_order));
+  ASSERT_EQ(dumped.status, 0) << dumped.output;
+  const Finished halfway = run({program("viewgate"), "doctor", "--database", restored});
+  EXPECT_EQ(halfway.status, 1);
+  EXPECT_THAT(halfway.output,
+              HasSubstr("fail captures: public.orders: a trigger of it is missing, disabled, or of another database"));
+  const Finished whole = shell_run(script.substr(in_order));
+  EXPECT_EQ(whole.status, 0) << whole.output;
+  EXPECT_THAT(whole.output, HasSubstr("ok   log: "));
+  EXPECT_THAT(whole.output, HasSubstr("ok   history: "));
+  EXPECT_THAT(whole.output, HasSubstr("ok   captures: public.orders: every write of it is recorded"));
+  EXPECT_THAT(whole.output, HasSubstr("ok   wake-ups: a notification arrives"));
+  EXPECT_EQ(log(restored), before) << "numbers and stamps came along";
+  PgSession there(restored);
+  there.run("update orders set status = 'sent'");
+  EXPECT_THAT(log(restored), HasSubstr("\"sequence\":\"2\""));
+  std::remove(model.c_str());
+}
+
+TEST_F(LedgerDoc, the_doctor_names_what_is_wrong) {
+  const auto examine = [&] { return run({program("viewgate"), "doctor", "--database", database}); };
+  for (int i = 1; i <= 5; ++i) {
+    session.run("update orders set status = 'state " + std::to_string(i) + "'");
+    session.run("select viewgate.look()");
+  }
+  Finished found = examine();
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_THAT(found.output, HasSubstr("warn retention: no rule"));
+  EXPECT_THAT(found.output, HasSubstr("ok   log: 1 spaces, 5 commits looked at"));
+  const auto damage = [&](const std::string& sql) {
+    session.run(
+        "begin; set local session_replication_role = replica; alter table viewgate.commits disable trigger all;"
+        "alter table viewgate.changes disable trigger all;" +
+        sql +
+        "; alter table viewgate.commits enable always trigger append_only;"
+        "alter table viewgate.changes enable always trigger append_only; commit");
+  };
+  damage("update viewgate.changes set before = '{}' where counter = (select max(counter) from viewgate.changes)");
+  damage("delete from viewgate.commits where sequence = 2");
+  session.run("alter table orders disable trigger viewgate_update; grant select on viewgate.changes to public");
+  found = examine();
+  EXPECT_EQ(found.status, 1);
+  for (const char* line : {"fail log: space 'acme': of commits 1 to 5 1 are missing",
+                           "fail history: space 'acme', commit 5: the change of public.orders [7] does not begin where",
+                           "fail captures: public.orders: a trigger of it is missing",
+                           "warn roles: everybody may SELECT viewgate.changes"}) {
+    EXPECT_THAT(found.output, HasSubstr(line));
+  }
+  const Finished none = run({program("viewgate"), "doctor", "--database", durable_cluster().create_empty_database()});
+  EXPECT_THAT(none.output, HasSubstr("warn schema: there is no ledger here yet"));
+  EXPECT_EQ(none.status, 0);
+}
+
+}  // namespace
+}  // namespace viewgate::testing

@@ -1,0 +1,357 @@
+// The raw log by HTTP and on the command line, under a right of its own; and what the commands of retention and erasing do to
+// who is connected.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "support/line.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+struct HttpAnswer {
+  std::string head;
+  std::string body;       ///< of a chunked answer: without the chunks' frames
+  bool is_whole = false;  ///< as long as its head says, or with its last chunk
+  std::vector<std::string> lines() const {
+    std::vector<std::string> out;
+    std::istringstream text(body);
+    for (std::string line; std::getline(text, line);) out.push_back(line);
+    return out;
+  }
+};
+
+std::string unchunked(std::string_view text, bool& is_whole) {
+  std::string out;
+  while (!text.empty()) {
+    const auto end = text.find("\r\n");
+    const auto size = std::stoul(std::string(text.substr(0, end)), nullptr, 16);
+    text.remove_prefix(end + 2);
+    if (text.size() < size + 2) break;
+    is_whole = size == 0;
+    out += text.substr(0, size);
+    text.remove_prefix(size + 2);
+  }
+  return out;
+}
+
+std::string get_text(const std::string& target, const std::string& token) {
+  return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\n\r\n";
+}
+
+HttpAnswer ask(std::uint16_t port, const std::string& request) {
+  RawSocket socket(port);
+  socket.send(request);
+  HttpAnswer out;
+  out.head = socket.read_until("\r\n\r\n");
+  const std::string rest = socket.read_until("never in it", std::chrono::seconds(60));
+  if (out.head.find("chunked") != std::string::npos) {
+    out.body = unchunked(rest, out.is_whole);
+  } else {
+    out.body = rest;
+    out.is_whole = out.head.find("Content-Length: " + std::to_string(rest.size()) + "\r\n") != std::string::npos;
+  }
+  return out;
+}
+
+/// A gateway that gives the raw log to tokens with the claim logs.
+class RawLog : public ::testing::Test {
+ protected:
+  static GatewayProcess& gateway() {
+    static GatewayProcess gateway([] {
+      GatewayOptions options = Line::shared().gateway_options();
+      options.set("--raw-log-claim", "logs");
+      return options;
+    }());
+    return gateway;
+  }
+  static std::string token_for(const std::string& spaces) { return token("auditor", {"logs:=" + spaces}); }
+  HttpAnswer log(const std::string& query = "", const std::string& token = token_for("[\"*\"]")) {
+    return ask(gateway().port(), get_text("/v1/spaces/" + space + "/log" + query, token));
+  }
+  void insert(int id, const std::string& status = "open") {
+    line.session().query("insert into items (space, id, status) values ($1, $2, $3)",
+                         {space, std::to_string(id), status});
+  }
+  Finished command(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), program("viewgate"));
+    arguments.insert(arguments.end(), {"--database", line.database()});
+    return run(arguments);
+  }
+  void TearDown() override {
+    EXPECT_TRUE(gateway().process().running());
+    line.sql("delete from items");  // an id is one record's in all spaces
+  }
+
+  Line& line = Line::shared();
+  std::string space = line.new_space();
+};
+
+TEST_F(RawLog, a_page_is_whole_commits_as_lines_and_its_end) {
+  insert(1);
+  line.session().query("update items set status = 'closed' where space = $1", {space});
+  insert(2);
+  ASSERT_EQ(line.settled_head(space), 3);
+  const HttpAnswer all = log();
+  EXPECT_THAT(all.head, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("application/x-ndjson")));
+  EXPECT_TRUE(all.is_whole);
+  const auto lines = all.lines();
+  ASSERT_THAT(lines, SizeIs(4));
+  EXPECT_THAT(lines[1],
+              AllOf(StartsWith("{\"space\":\"" + space + "\",\"sequence\":\"2\",\"stamp\":\""),
+                    HasSubstr(R"("source":"capture")"),
+                    HasSubstr(R"("changes":[{"ordinal":0,"kind":"updated","collection":"public.items","key":[1],)"),
+                    HasSubstr(R"("before":{"a": null,)"), HasSubstr(R"("last":true})")));
+  EXPECT_EQ(lines[3], R"({"next_cursor":"3","has_more":false,"watermark":"3","retained_from":"1"})");
+  const auto some = log("?after=1&limit=1").lines();
+  ASSERT_THAT(some, SizeIs(2));
+  EXPECT_EQ(some[0], lines[1]);
+  EXPECT_EQ(some[1], R"({"next_cursor":"2","has_more":true,"watermark":"3","retained_from":"1"})");
+  EXPECT_THAT(log("?after=3").lines(), SizeIs(1)) << "an empty page has an end, too";
+}
+
+TEST_F(RawLog, no_view_and_no_policy_gives_the_right) {
+  insert(1);
+  line.settled_head(space);
+  const std::string reader = line.reader();
+  EXPECT_THAT(log("", reader).head, StartsWith("HTTP/1.1 403 ")) << "who may read every record in views";
+  EXPECT_THAT(log("", token_for("[\"other\", \"space\"]")).head, StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(log("", token_for("true")).head, StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(log("", token_for("{\"" + space + "\": true}")).head, StartsWith("HTTP/1.1 403 "));
+  EXPECT_EQ(log("", token_for("[\"other\"]")).body, log("", reader).body) << "one answer";
+  EXPECT_THAT(log("", token_for("[1, \"" + space + "\"]")).head, StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(log("", "nonsense").head, AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("WWW-Authenticate: Bearer")));
+  EXPECT_THAT(ask(gateway().port(), "GET /v1/spaces/x/log HTTP/1.1\r\nHost: a\r\n\r\n").head,
+              StartsWith("HTTP/1.1 401 "));
+  const std::string target = "/v1/spaces/" + space + "/log";
+  EXPECT_THAT(ask(line.port(), get_text(target, token_for("[\"*\"]"))).head, StartsWith("HTTP/1.1 404 "))
+      << "where no claim is configured, it is not there";
+  EXPECT_THAT(gateway().log(), Not(HasSubstr("Bearer")));
+}
+
+TEST_F(RawLog, what_is_not_a_question_is_refused_by_name) {
+  insert(1);
+  line.settled_head(space);
+  for (const char* wrong : {"?after=2", "?after=-1", "?after=x", "?after=", "?limit=0", "?limit=99999999999999999999",
+                            "?before=1", "?after=1&after=1", "?after"}) {
+    const HttpAnswer answer = log(wrong);
+    EXPECT_THAT(answer.head, AnyOf(StartsWith("HTTP/1.1 400 "), StartsWith("HTTP/1.1 404 "))) << wrong;
+    EXPECT_TRUE(answer.is_whole);
+  }
+  const std::string bearer = "Host: a\r\nAuthorization: Bearer " + token_for("[\"*\"]") + "\r\n";
+  for (const std::string target : {"/v1/spaces//log", "/v1/spaces/a/log/", "/v1/spaces/a", "/v1/spaces/%ff/log",
+                                   "/v1/spaces/%0/log", "/v1/spaces/%00/log", "/v1/spaces/a/logs"}) {
+    EXPECT_THAT(ask(gateway().port(), "GET " + target + " HTTP/1.1\r\n" + bearer + "\r\n").head,
+                StartsWith("HTTP/1.1 404 "))
+        << target;
+  }
+  const std::string post = "POST /v1/spaces/a/log HTTP/1.1\r\n" + bearer;
+  EXPECT_THAT(ask(gateway().port(), post + "\r\n").head, StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(ask(gateway().port(), post + "Content-Length: 99999999999\r\n\r\n").head, StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(ask(gateway().port(), post + "Transfer-Encoding: chunked\r\n\r\n").head, StartsWith("HTTP/1.1 400 "));
+}
+
+TEST_F(RawLog, a_space_of_any_name_is_asked_for) {
+  space = "ä/b?c%";
+  insert(1);
+  line.settled_head(space);
+  space = "%C3%A4%2Fb%3Fc%25";
+  EXPECT_THAT(log("", token_for("[\"ä/b?c%\"]")).body, HasSubstr("{\"space\":\"ä/b?c%\",\"sequence\":\"1\""));
+  space = "nobody-wrote-here";
+  EXPECT_THAT(log().lines(),
+              ElementsAre(R"({"next_cursor":"0","has_more":false,"watermark":"0","retained_from":"1"})"));
+}
+
+TEST_F(RawLog, row_42_below_the_horizon_it_says_where_it_begins) {
+  for (int i = 1; i <= 5; ++i) insert(i);
+  line.settled_head(space);
+  EXPECT_EQ(command({"prune", "--space", space, "--keep", "2"}).status, 0);
+  const HttpAnswer gone = log("?after=2");
+  EXPECT_THAT(gone.head, StartsWith("HTTP/1.1 410 "));
+  EXPECT_EQ(gone.body, "{\"error\":\"history_pruned\",\"retained_from\":\"4\"}\n");
+  EXPECT_THAT(log("?after=3").lines(), SizeIs(3));
+}
+
+TEST_F(RawLog, row_50_a_large_commit_comes_in_lines_of_bounded_size_with_an_end_mark) {
+  line.session().query(
+      "insert into items (space, id, status, x) select $1, 1000000 + i, 'open', repeat('x', 300) from "
+      "generate_series(1, "
+      "20000) i",
+      {space});
+  line.settled_head(space);
+  const HttpAnswer answer = log("?limit=1");
+  EXPECT_TRUE(answer.is_whole);
+  const auto lines = answer.lines();
+  EXPECT_GT(lines.size(), 5U);
+  std::size_t changes = 0;
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    EXPECT_LT(lines[i].size(), 3U * 1024 * 1024);
+    EXPECT_THAT(lines[i].substr(lines[i].size() - 15),
+                HasSubstr(i + 2 == lines.size() ? "\"last\":true" : "\"last\":false"));
+    for (std::size_t at = lines[i].find("\"ordinal\""); at != std::string::npos;
+         at = lines[i].find("\"ordinal\"", at + 1))
+      ++changes;
+  }
+  EXPECT_EQ(changes, 20000U);
+  EXPECT_THAT(lines.back(), HasSubstr(R"("next_cursor":"1")"));
+}
+
+TEST_F(RawLog, case_23_a_reader_that_stops_costs_a_bounded_amount_of_memory_and_is_let_go) {
+  line.session().query(
+      "insert into items (space, id, status, x) select $1, 2000000 + i, 'open', repeat('x', 2000) from "
+      "generate_series(1, "
+      "40000) i",
+      {space});  // 80 MB
+  line.settled_head(space);
+  GatewayOptions options = line.gateway_options();
+  options.set("--raw-log-claim", "logs");
+  options.set("--time-no-progress", "1s");
+  GatewayProcess fresh(options);
+  const std::uint64_t before = fresh.rss_bytes();
+  RawSocket stuck(fresh.port(), 4096);
+  stuck.send(get_text("/v1/spaces/" + space + "/log?limit=100000", token_for("[\"*\"]")));
+  EXPECT_THAT(stuck.read_until("\r\n"), HasSubstr("200"));
+  EXPECT_TRUE(eventually([&] { return fresh.client_sockets() == 0; })) << "no progress for the set time";
+  EXPECT_LT(fresh.rss_bytes(), before + 32U * 1024 * 1024);
+  EXPECT_TRUE(eventually([&] {
+    return line.value(
+               "select count(*) from pg_stat_activity where application_name = 'viewgate log' and state = 'active'") ==
+           "0";
+  })) << "its snapshot is let go, too";
+  const auto whole = ask(fresh.port(), get_text("/v1/spaces/" + space + "/log?limit=100000", token_for("[\"*\"]")));
+  EXPECT_TRUE(whole.is_whole) << "and it works again";
+}
+
+TEST_F(RawLog, the_command_prints_the_same_lines_and_follows) {
+  insert(1);
+  insert(2);
+  line.settled_head(space);
+  const Finished printed = command({"log", "--space", space});
+  ASSERT_EQ(printed.status, 0) << printed.output;
+  auto lines = log().lines();
+  lines.pop_back();
+  EXPECT_EQ(printed.output, lines[0] + "\n" + lines[1] + "\n");
+  EXPECT_EQ(command({"log", "--space", space, "--after", "1"}).output, lines[1] + "\n");
+  EXPECT_EQ(command({"log", "--space", space, "--limit", "1"}).output, lines[0] + "\n");
+  const Finished beyond = command({"log", "--space", space, "--after", "3"});
+  EXPECT_EQ(beyond.status, 64);
+  EXPECT_THAT(beyond.output, HasSubstr("the watermark, which is 2"));
+
+  ChildOptions child;
+  child.arguments = {program("viewgate"), "log",        "--space",      space, "--after", "1",
+                     "--follow",          "--database", line.database()};
+  child.output_file = temporary_path("followed");
+  ChildProcess follower(child);
+  insert(3);
+  EXPECT_TRUE(eventually([&] { return file_text(child.output_file).find("\"sequence\":\"3\"") != std::string::npos; }));
+  EXPECT_THAT(file_text(child.output_file), StartsWith(lines[1]));
+  // A log that lost what was printed, and gave its number to another commit.
+  line.sql(
+      "begin; alter table viewgate.commits disable trigger user; update viewgate.commits set stamp = 77 where space = "
+      "'" +
+      space +
+      "' and sequence = 3; alter table viewgate.commits enable always trigger append_only;"
+      "alter table viewgate.commits enable always trigger only_pruned; commit");
+  EXPECT_EQ(follower.wait(std::chrono::seconds(10)), 1);
+  EXPECT_THAT(file_text(child.output_file), HasSubstr("the ledger has another commit there"));
+  std::remove(child.output_file.c_str());
+}
+
+TEST_F(RawLog, the_command_numbers_what_waits_where_no_node_runs) {
+  const std::string database = line.cluster().create_database();
+  PgSession(database).run("select viewgate.append('s', '[{\"collection\": \"notes\", \"key\": [1], \"put\": {}}]')");
+  const Finished printed = run({program("viewgate"), "log", "--space", "s", "--database", database});
+  EXPECT_THAT(printed.output, HasSubstr("\"sequence\":\"1\"")) << printed.output;
+}
+
+TEST_F(RawLog, rules_of_retention_are_set_shown_applied_and_taken_back) {
+  const std::string database = line.cluster().create_database();
+  const auto say = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), program("viewgate"));
+    arguments.insert(arguments.end(), {"--database", database});
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 0) << finished.output;
+    return finished.output;
+  };
+  EXPECT_EQ(say({"retention", "show"}), "no rule: every space keeps all its commits\n");
+  EXPECT_EQ(say({"retention", "set", "--commits", "3"}), "every other space: 3 commits, kept for ever\n");
+  EXPECT_EQ(say({"retention", "set", "--space", "s", "--age", "2 hours"}),
+            "every other space: 3 commits, kept for ever\nspace s: any number of commits, kept for 02:00:00\n");
+  PgSession session(database);
+  for (int i = 1; i <= 5; ++i) {
+    for (const std::string of : {"s", "t"}) {
+      session.run("select viewgate.append('" + of + "', '[{\"collection\": \"notes\", \"key\": [" + std::to_string(i) +
+                  "], \"put\": {}}]')");
+    }
+    session.run("select viewgate.look()");
+  }
+  EXPECT_EQ(say({"prune"}), "space t is kept from commit 3\n");
+  EXPECT_EQ(say({"prune", "--space", "s", "--keep", "1", "--age", "1 day"}), "space s is kept from commit 5\n");
+  EXPECT_EQ(session.value("select count(*) from viewgate.commits"), "4");
+  EXPECT_EQ(say({"retention", "clear"}), "space s: any number of commits, kept for 02:00:00\n");
+}
+
+TEST_F(RawLog, erasing_a_record_resets_who_stands_before_it_and_nobody_else) {
+  WsClient client(line.port(), line.reader());
+  const Opened opened = client.open({.space = space});
+  const auto cursor_at = [&](const Document& commit) { return opened.context() + "." + commit.plain("position"); };
+  insert(1501, "open");
+  const std::string before = cursor_at(client.next_of("commit"));
+  line.session().query("update items set owner = 'secret' where space = $1", {space});
+  const std::string inside = cursor_at(client.next_of("commit"));
+  line.session().query("delete from items where space = $1", {space});
+  const std::string after = cursor_at(client.next_of("commit"));
+  insert(1502, "open");
+  client.next_of("commit");
+  ASSERT_EQ(command({"erase", "--space", space, "--collection", "public.items", "--key", "[1502]"}).status, 1)
+      << "it still exists";
+  const Finished erased = command({"erase", "--space", space, "--collection", "public.items", "--key", "[1501]"});
+  EXPECT_EQ(erased.output, "erased the values of 3 changes of public.items [1501] in space " + space + "\n");
+  const HttpAnswer raw = log();
+  EXPECT_THAT(raw.body, AllOf(Not(HasSubstr("secret")),
+                              HasSubstr(R"({"ordinal":0,"kind":"erased","collection":"public.items","key":[1501]})")));
+
+  GatewayProcess fresh(line.gateway_options());
+  for (const std::string& cursor : {before, inside}) {
+    WsClient returning(fresh.port(), line.reader());
+    returning.send(subscribe_text({.space = space, .cursor = cursor}));
+    EXPECT_EQ(returning.next().plain("reason"), "state_unavailable");
+    EXPECT_EQ(returning.next_of("ready").plain("sequence"), "4");
+  }
+  WsClient returning(fresh.port(), line.reader());
+  EXPECT_TRUE(returning.open({.space = space, .cursor = after}).resumed());
+  EXPECT_THAT(returning.next().text, HasSubstr("[1502]"));
+  insert(1503, "open");
+  EXPECT_THAT(client.next_of("commit").text, HasSubstr("[1503]")) << "who was at the head goes on";
+}
+
+TEST_F(RawLog, erasing_a_space_leaves_nothing_of_it_and_who_shows_it_learns_that) {
+  WsClient client(line.port(), line.reader());
+  client.open({.space = space});
+  insert(1601, "open");
+  client.next_of("commit");
+  line.session().query("delete from items where space = $1", {space});
+  client.next_of("commit");
+  const Finished erased = command({"erase", "--space", space});
+  EXPECT_EQ(erased.output, "erased space " + space + " up to commit 3\n");
+  EXPECT_EQ(client.next_of("reset_required").plain("reason"), "history_pruned");
+  EXPECT_EQ(client.next_of("ready").plain("sequence"), "3");
+  for (const char* table : {"commits", "changes", "records", "waiting"}) {
+    EXPECT_EQ(line.value(std::string("select count(*) from viewgate.") + table + " where space = $1", {space}), "0")
+        << table;
+  }
+  insert(1602, "open");
+  EXPECT_THAT(client.next_of("commit").text, HasSubstr("[1602]"));
+}
+
+}  // namespace
+}  // namespace viewgate::testing
