@@ -35,8 +35,8 @@ void BootstrapDesk::refuse(const BootstrapAsker& asker, const Refusal& refusal) 
   surroundings_.post(asker.reactor, [reply = asker.reply, refusal](ReactorPort&) { reply(refusal); });
 }
 
-void BootstrapDesk::ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Sequence head) {
-  if (auto snapshot = kept(spec->id, head)) {
+void BootstrapDesk::ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Position head) {
+  if (auto snapshot = kept(spec->id, head.sequence)) {
     surroundings_.post(asker.reactor,
                        [reply = asker.reply, snapshot = std::move(snapshot)](ReactorPort&) { reply(snapshot); });
     return;
@@ -51,6 +51,7 @@ void BootstrapDesk::ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::
   }
   auto flight = std::make_shared<Flight>();
   flight->spec = spec;
+  flight->head = head;
   flight->askers.push_back(std::move(asker));
   flights_.emplace(spec->id, flight);
   queue_.push_back(std::move(flight));
@@ -119,28 +120,39 @@ void BootstrapDesk::close_chunk(Flight& flight) {
 void BootstrapDesk::land(const FlightPtr& flight, const ledger::Result<ledger::Position>& at) {
   --reading_;
   if (!flight->forgotten) flights_.erase(flight->spec->id);
-  if (at && !flight->forgotten) {
-    close_chunk(*flight);
-    auto made = std::make_shared<SnapshotChunks>();
-    made->at = *at;
-    made->position_token = flight->spec->sealer.seal(*at);
-    made->chunks = std::move(flight->chunks);
-    const std::shared_ptr<const SnapshotChunks> snapshot = std::move(made);
-    for (const auto& asker : flight->askers) {
-      surroundings_.post(asker.reactor, [reply = asker.reply, snapshot](ReactorPort&) { reply(snapshot); });
-    }
-    kept_[flight->spec->id] = Kept{snapshot, surroundings_.now() + limits_.snapshot_reuse};
-  } else if (!at) {
+  const auto& head = flight->head;
+  const bool is_of_this_history =
+      at && (at->sequence > head.sequence || (at->sequence == head.sequence && at->stamp == head.stamp));
+  if (flight->forgotten) {
+    // Whoever waited was told when it was.
+  } else if (is_of_this_history) {
+    deliver(*flight, *at);
+  } else if (at) {
+    log::warn("head_went_back",
+              {{"space", flight->spec->space}, {"known", head.sequence.value}, {"found", at->sequence.value}});
+    for (const auto& asker : flight->askers) refuse(asker, Refusal{ErrorCode::unavailable, limits_.retry_after});
+  } else {
     const auto refusal = refusal_for(*flight, at.error());
-    if (!flight->forgotten) {
-      log::warn("bootstrap_refused", {{"space", flight->spec->space},
-                                      {"view", flight->spec->group->view()->name},
-                                      {"error", flight->too_large ? "too_large" : ledger::name(at.error().code)},
-                                      {"detail", at.error().detail}});
-    }
+    log::warn("bootstrap_refused", {{"space", flight->spec->space},
+                                    {"view", flight->spec->group->view()->name},
+                                    {"error", flight->too_large ? "too_large" : ledger::name(at.error().code)},
+                                    {"detail", at.error().detail}});
     for (const auto& asker : flight->askers) refuse(asker, refusal);
   }
   take_off();
+}
+
+void BootstrapDesk::deliver(Flight& flight, ledger::Position at) {
+  close_chunk(flight);
+  auto made = std::make_shared<SnapshotChunks>();
+  made->at = at;
+  made->position_token = flight.spec->sealer.seal(at);
+  made->chunks = std::move(flight.chunks);
+  const std::shared_ptr<const SnapshotChunks> snapshot = std::move(made);
+  for (const auto& asker : flight.askers) {
+    surroundings_.post(asker.reactor, [reply = asker.reply, snapshot](ReactorPort&) { reply(snapshot); });
+  }
+  kept_[flight.spec->id] = Kept{snapshot, surroundings_.now() + limits_.snapshot_reuse};
 }
 
 Refusal BootstrapDesk::refusal_for(const Flight& flight, const ledger::Error& error) const {

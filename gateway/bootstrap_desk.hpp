@@ -30,8 +30,10 @@ class BootstrapDesk {
  public:
   BootstrapDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader);
 
-  /// `head`: the newest commit of the space that is known here, for deciding whether a kept snapshot is recent enough.
-  void ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Sequence head);
+  /// `head`: the newest commit of the space that is known here. A kept snapshot must be recent enough for it, and a new one
+  /// that does not reach it, or has another commit there, is of a ledger that lost commits: refused (unavailable) until the
+  /// tail has looked at its position again and void groups are reset.
+  void ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Position head);
   void refuse(const BootstrapAsker& asker, const Refusal& refusal);
 
   /// New snapshots are refused until `open`: the database is away. Kept ones go, since it may come back without the commits
@@ -55,6 +57,7 @@ class BootstrapDesk {
 
   struct Flight {
     GroupSpecPtr spec;
+    ledger::Position head;  ///< known when the first one asked: the snapshot is taken later
     std::vector<BootstrapAsker> askers;
     std::vector<std::shared_ptr<const std::string>> chunks;
     std::string records;  ///< of the chunk that is being filled
@@ -76,6 +79,7 @@ class BootstrapDesk {
   [[nodiscard]] bool on_row(Flight& flight, std::string_view row);
   void close_chunk(Flight& flight);
   void land(const FlightPtr& flight, const ledger::Result<ledger::Position>& at);
+  void deliver(Flight& flight, ledger::Position at);
   [[nodiscard]] Refusal refusal_for(const Flight& flight, const ledger::Error& error) const;
 
   const EngineLimits& limits_;

@@ -39,6 +39,7 @@ void add_model_commands(CLI::App& app);
 void add_ledger_commands(CLI::App& app);   ///< capture, uncapture, migrate
 void add_history_commands(CLI::App& app);  ///< prune, retention, erase
 void add_log_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 void add_token_command(CLI::App& app);
 void add_access_commands(CLI::App& app);
 

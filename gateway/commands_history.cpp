@@ -127,7 +127,7 @@ struct EraseArguments {
 
 /// What an update or a delete leaves behind in the tables' files goes with VACUUM, not with the transaction.
 void vacuum(CommandDatabase& database) {
-  for (const char* table : {"viewgate.changes", "viewgate.records"}) {
+  for (const char* table : {"viewgate.changes", "viewgate.commits", "viewgate.records"}) {
     database.exec(std::string("vacuum ") + table, Params());
   }
 }

@@ -126,7 +126,7 @@ void Engine::bootstrap(std::size_t reactor, GroupId id, std::function<void(Boots
     bootstraps_.refuse(asker, Refusal{ResetReason::state_unavailable});
     return;
   }
-  bootstraps_.ask(found->second.spec, std::move(asker), found->second.space->head.sequence);
+  bootstraps_.ask(found->second.spec, std::move(asker), found->second.space->head);
 }
 
 // ---- what the tail tells ----

@@ -100,6 +100,14 @@ Result<void> apply_missing(PGconn* connection) {
   return {};
 }
 
+using ConnectionPtr = std::unique_ptr<PGconn, decltype(&PQfinish)>;
+
+Result<ConnectionPtr> connect(const std::string& conninfo) {
+  ConnectionPtr connection(PQconnectdb(conninfo.c_str()), PQfinish);
+  if (PQstatus(connection.get()) == CONNECTION_OK) return connection;
+  return Error{errc::unavailable, "", "connecting for migrations: " + one_line(PQerrorMessage(connection.get()))};
+}
+
 // Any number that nobody else is likely to lock: the bytes of "viewgate".
 constexpr const char* migration_lock = "8532188541131617381";
 
@@ -134,11 +142,15 @@ Result<void> migrate(pg_conn* connection) {
 }
 
 Result<void> migrate(const std::string& conninfo) {
-  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(conninfo.c_str()), PQfinish);
-  if (PQstatus(connection.get()) != CONNECTION_OK) {
-    return Error{errc::unavailable, "", "connecting for migrations: " + one_line(PQerrorMessage(connection.get()))};
-  }
-  return migrate(connection.get());
+  const auto connection = connect(conninfo);
+  if (!connection) return connection.error();
+  return migrate(connection->get());
+}
+
+Result<int> schema_version_of(const std::string& conninfo) {
+  const auto connection = connect(conninfo);
+  if (!connection) return connection.error();
+  return schema_version_of(connection->get());
 }
 
 }  // namespace viewgate::ledger

@@ -27,6 +27,9 @@ struct Migration {
 /// What the database has: 0 = no schema yet. wrong_schema_version where it is newer, or another program's.
 [[nodiscard]] Result<int> schema_version_of(pg_conn* connection);
 
+/// The same over a connection of its own. unavailable where there is none.
+[[nodiscard]] Result<int> schema_version_of(const std::string& conninfo);
+
 /// Applies what is missing, in one transaction under an advisory lock. Blocking; the connection must be idle.
 [[nodiscard]] Result<void> migrate(pg_conn* connection);
 

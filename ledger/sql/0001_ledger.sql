@@ -293,7 +293,7 @@ end $$;
 -- ── the log is append-only ────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- For everybody, the owner included. prune_batch deletes what no reader may ask for any more, erase_record empties values; the
--- setting by which they are known opens nothing else, see the two triggers below it.
+-- setting by which they are known opens nothing else, see the triggers below it.
 create function viewgate.refuse_rewriting() returns trigger language plpgsql as $$
 begin
   if TG_OP = 'DELETE' and current_setting('viewgate.rewriting', true) = 'prune'
@@ -326,16 +326,29 @@ begin
   return null;
 end $$;
 
+-- … and a commit what was asked for.
+create function viewgate.refuse_changing_commits() returns trigger language plpgsql as $$
+begin
+  if exists (select from held h where not exists (select from told t where (t.space, t.sequence) = (h.space, h.sequence)
+                                                    and to_jsonb(t) = to_jsonb(h) || '{"body": null}')) then
+    raise exception using errcode = 'VG005', message = 'UPDATE on viewgate.commits: the log is append-only but for erasing values';
+  end if;
+  return null;
+end $$;
+
 create trigger append_only before update or delete or truncate on viewgate.commits
   for each statement execute function viewgate.refuse_rewriting();
 create trigger append_only before update or delete or truncate on viewgate.changes
   for each statement execute function viewgate.refuse_rewriting();
 create trigger only_pruned after delete on viewgate.commits referencing old table as gone
   for each statement execute function viewgate.refuse_pruning_readable();
+create trigger only_erased after update on viewgate.commits referencing old table as held new table as told
+  for each statement execute function viewgate.refuse_changing_commits();
 create trigger only_erased after update on viewgate.changes referencing old table as held new table as told
   for each statement execute function viewgate.refuse_changing_values();
 alter table viewgate.commits enable always trigger append_only;
 alter table viewgate.commits enable always trigger only_pruned;
+alter table viewgate.commits enable always trigger only_erased;
 alter table viewgate.changes enable always trigger append_only;
 alter table viewgate.changes enable always trigger only_erased;
 
@@ -864,7 +877,7 @@ begin
   end if;
   perform set_config('viewgate.rewriting', 'erase', true);
   with emptied as (
-    update viewgate.changes h set kind = 'e', before = null, after = null
+    update viewgate.changes h set kind = 'e', before = null, after = null, groups = null
     where h.space = wanted and h.collection = $2 and h.key = of_key and h.kind <> 'e'
     returning h.part
   )

@@ -1,4 +1,6 @@
 // Rows about cursors: opaque, bound to everything that they were made from, and refused with one answer.
+#include <sys/socket.h>
+
 #include <set>
 
 #include "row_test.hpp"
@@ -175,6 +177,45 @@ TEST_F(Cursors, row_42_a_cursor_below_the_horizon_is_reset_with_its_reason_and_a
       << "the bootstrap replaces the set";
   write(space, 4230);
   EXPECT_THAT(client.next_of("commit").text, HasSubstr("[4230]"));
+}
+
+TEST_F(Cursors, row_44_a_prune_that_passes_a_slow_reader_resets_that_one_and_no_other) {
+  GatewayOptions options = line.gateway_options();
+  options.set("--ring-group-bytes", "4KiB");
+  options.set("--ring-space-bytes", "4KiB");
+  options.set("--history-bytes", "4KiB");
+  GatewayProcess gateway(options);
+  const std::string space = line.new_space();
+  WsClient slow(gateway.port(), line.reader());
+  WsClient live(gateway.port(), line.reader());
+  constexpr int small_buffer = 4096;
+  ::setsockopt(slow.raw().socket().fd(), SOL_SOCKET, SO_RCVBUF, &small_buffer, sizeof(small_buffer));
+  slow.open({.space = space, .view = "everything"});
+  live.open({.space = space, .view = "everything"});
+  // More than the two sockets' buffers hold, so the slow one's position falls far behind the ring.
+  constexpr int commits = 400;
+  for (int id = 4401; id < 4401 + commits; ++id) {
+    line.session().query("insert into items (space, id, x) values ($1, $2, repeat('x', 20000))",
+                         {space, std::to_string(id)});
+    if (id % 20 == 0) {
+      line.settled_head(space);
+      live.next_of("commit");
+    }
+  }
+  const std::int64_t head = line.settled_head(space);
+  std::int64_t told = 0;
+  while (told < head) told = live.next_of("commit").number("sequence");
+  line.session().query("select viewgate.prune($1, 1)", {space});
+  while (line.session().query("select viewgate.prune_batch($1, 1000)", {space}).at(0).at(0) != "0") {
+  }
+  const Document reset = slow.next_of("reset_required");
+  EXPECT_EQ(reset.plain("reason"), "history_pruned") << reset.text;
+  EXPECT_EQ(slow.next_of("ready").number("sequence"), head);
+  write(space, 4999);
+  EXPECT_THAT(slow.next_of("commit").text, HasSubstr("[4999]"));
+  const Document next = live.next();
+  EXPECT_EQ(next.type(), "commit") << next.text;
+  EXPECT_THAT(next.text, HasSubstr("[4999]"));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class Restore : public ::testing::Test {
     return std::stoll(session.value("select viewgate.watermark($1)", {of_space}));
   }
   /// Where the files are, and a copy of them as they are while nothing runs.
-  void copy_files(const std::string& from, const std::string& to) { must(run({"cp", "-a", from, to})); }
+  void copy_files(const std::string& from, const std::string& to) { must(run({"/usr/bin/cp", "-a", from, to})); }
 
   Line line;
   TcpGate gate;

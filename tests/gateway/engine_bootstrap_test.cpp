@@ -49,6 +49,21 @@ TEST_F(EngineBootstrap, every_row_is_decided_again_and_encoded_once_for_all) {
   EXPECT_EQ(*chunks->chunks[0], expected + "\n");
 }
 
+TEST_F(EngineBootstrap, a_snapshot_of_a_ledger_whose_head_went_back_is_not_shown) {
+  start();  // the tail is at 5
+  for (const ledger::Position lost : {at(4), ledger::Position{at(5).sequence, ledger::Stamp{99}}}) {
+    const auto reply = world->ask_bootstrap(overdrawn);
+    EXPECT_TRUE(world->reader.snapshots.back().on_row(account(1, -5)));
+    world->reader.snapshots.back().done(lost);
+    world->run();
+    EXPECT_EQ(error_of(*reply), ErrorCode::unavailable) << "until the tail has looked again";
+  }
+  const auto reply = world->ask_bootstrap(overdrawn);
+  world->reader.snapshots.back().done(at(5));
+  world->run();
+  EXPECT_EQ(chunks_of(*reply)->at, at(5)) << "and nothing of the refused ones was kept";
+}
+
 TEST_F(EngineBootstrap, an_empty_view_has_no_chunk) {
   start();
   const auto reply = world->ask_bootstrap(overdrawn);

@@ -231,6 +231,18 @@ TEST_F(RawLog, case_23_a_reader_that_stops_costs_a_bounded_amount_of_memory_and_
   EXPECT_TRUE(whole.is_whole) << "and it works again";
 }
 
+TEST_F(RawLog, case_34_a_change_of_a_small_column_holds_the_large_one_that_did_not_change) {
+  line.session().query("insert into items (space, id, n, x) values ($1, 3400, 1, repeat('x', 1000000))", {space});
+  line.session().query("update items set n = 2 where space = $1", {space});
+  line.settled_head(space);
+  const auto lines = log("?after=1").lines();
+  ASSERT_THAT(lines, SizeIs(2));
+  const std::string large = "\"x\": \"" + std::string(1'000'000, 'x') + "\"";
+  const auto before = lines[0].find(large);
+  ASSERT_NE(before, std::string::npos);
+  EXPECT_NE(lines[0].find(large, before + 1), std::string::npos) << "before and after";
+}
+
 TEST_F(RawLog, the_command_prints_the_same_lines_and_follows) {
   insert(1);
   insert(2);

@@ -168,8 +168,8 @@ TEST_F(Start, a_standby_is_refused) {
 
 TEST_F(Start, the_raw_log_is_not_reachable_over_the_network_unless_a_claim_is_configured) {
   Line& line = Line::shared();
-  for (const char* path : {"/v1/pull", "/v1/log", "/v1/raw", "/pull", "/v1/commits", "/v1/spaces/s1/pull", "/v1/spaces/s1/log", "/metrics",
-                           "/v1/socket?token=x"}) {
+  for (const char* path : {"/v1/pull", "/v1/log", "/v1/raw", "/pull", "/v1/commits", "/v1/spaces/s1/pull",
+                           "/v1/spaces/s1/log", "/metrics", "/v1/socket?token=x"}) {
     RawSocket socket(line.port());
     socket.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + line.reader() +
                 "\r\n\r\n");
