@@ -158,8 +158,8 @@ TEST_F(Restore, row_43_a_promoted_standby_that_had_not_received_the_last_commits
   must(run({(line.cluster().server().programs() / "pg_basebackup").string(), "--pgdata", copy, "--wal-method", "stream",
             "--checkpoint", "fast", "--host", primary, "--username", "postgres"}));
   std::ofstream(copy + "/standby.signal").close();  // of nobody: what comes after the copy does not reach it
-  must(run(
-      {"chown", "-R", "--reference=" + line.value("show data_directory"), (directory.path() / "standby").string()}));
+  must(run({"/usr/bin/chown", "-R", "--reference=" + line.value("show data_directory"),
+            (directory.path() / "standby").string()}));
   ledger::EmbeddedOptions as_copy;
   as_copy.directory = directory.path() / "standby";
   as_copy.settings = {"shared_buffers=64MB"};
