@@ -1452,7 +1452,10 @@ end $$;
 -- The space's lock comes before the first read. What is decided here stands in the log right after the head, so it is decided on what
 -- the log says there: the records are locked (an append that holds one has committed when we get it), then a snapshot is taken that
 -- shows no record which is not locked, and exactly the transactions that are visible in it are numbered. A record that an append makes
--- after that is not there for us; to make it, too, is refused by its key. Rows, by `what`:
+-- after that is not there for us; to make it, too, is refused by its key.
+--
+-- Everything is found by its full key, one after the other, by subqueries that no plan can turn around: whatever is known of the
+-- tables' sizes, the cost does not grow with them. Rows, by `what`:
 --   h  the head (n)
 --   c  a client (a) that is known: its principal (b) and last number (n)
 --   r  a request that was processed: its nth, sequence (n), receipt (a), and whether the body is the same (m, 0 or 1; where it was
@@ -1468,24 +1471,23 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   wanted text collate "C" := viewgate.space_key($1);
   canonical_keys text[];
-  locked_collections text[];
-  locked_keys text[];
-  visible bigint;
+  locked boolean[];                          -- per mutation: its record was there, and is ours
+  visible boolean[];
   seen pg_snapshot;
   retained bigint;
 begin
   perform viewgate.lock_space($1);
   canonical_keys := viewgate.canonical(keys);
   loop
-    select coalesce(array_agg(l.collection), '{}'), coalesce(array_agg(l.key), '{}') into locked_collections, locked_keys
-      from (select r.collection, r.key from viewgate.records r
-            where r.space = wanted
-              and (r.collection, r.key) in (select u.collection, u.key from unnest(collections, canonical_keys) u(collection, key))
-            order by r.collection, r.key for no key update) l;
-    select pg_current_snapshot(), count(*) into seen, visible from viewgate.records r
-      where r.space = wanted
-        and (r.collection, r.key) in (select u.collection, u.key from unnest(collections, canonical_keys) u(collection, key));
-    exit when visible = cardinality(locked_keys);
+    select array_agg(l.key is not null order by u.nth) into locked
+      from (select * from unnest(collections, canonical_keys) with ordinality u(collection, key, nth) order by 1, 2) u
+      left join lateral (select r.key from viewgate.records r
+                         where r.space = wanted and r.collection = u.collection and r.key = u.key for no key update) l on true;
+    select pg_current_snapshot(), array_agg(l.key is not null order by u.nth) into seen, visible
+      from unnest(collections, canonical_keys) with ordinality u(collection, key, nth)
+      left join lateral (select r.key from viewgate.records r
+                         where r.space = wanted and r.collection = u.collection and r.key = u.key offset 0) l on true;
+    exit when visible = locked;
   end loop;
   return query
     select 'h'::"char", 0::bigint, h.head, 0::bigint, null::text, null::text, null::text from viewgate.number($1, seen) h;
@@ -1497,17 +1499,18 @@ begin
     union all
     select 'r', q.nth, k.sequence, coalesce(k.body = q.body, true)::int::bigint, k.receipt, null, null
     from unnest(clients, numbers, bodies) with ordinality q(client, number, body, nth)
-    join viewgate.commits k on k.space = wanted and k.client = q.client and k.number = q.number and k.sequence >= retained
+    cross join lateral (select k.sequence, k.receipt, k.body from viewgate.commits k
+                        where k.space = wanted and k.client = q.client and k.number = q.number limit 1) k
+    where k.sequence >= retained
     union all
     select 'k', q.nth, 0, 0, q.key, r.value::text, (
         select jsonb_object_agg(v.key, case when v.value::bigint > 0 then v.value::bigint else coalesce(
           (select k.sequence from viewgate.commits k
            where k.space = wanted and k.part = -v.value::bigint and k.source = 'append'), retained - 1) end)::text
         from jsonb_each_text(r.versions) v)
-    from unnest(collections, canonical_keys) with ordinality q(collection, key, nth)
-    left join (unnest(locked_collections, locked_keys) l(collection, key)
-               join viewgate.records r on r.space = wanted and r.collection = l.collection and r.key = l.key)
-      on l.collection = q.collection and l.key = q.key
+    from unnest(collections, canonical_keys, locked) with ordinality q(collection, key, is_ours, nth)
+    left join lateral (select r.value, r.versions from viewgate.records r
+                       where q.is_ours and r.space = wanted and r.collection = q.collection and r.key = q.key offset 0) r on true
     union all
     select 'j', j.nth, 0, 0, j.text, null, null from unnest(viewgate.canonical(jsons)) with ordinality j(text, nth);
 end $$;
@@ -1541,13 +1544,16 @@ begin
       select * from unnest(record_collections, record_keys, record_values, record_versions, existed)
                       u(collection, key, value, versions, existed)
     ), gone as (
-      delete from viewgate.records r using told t
-      where r.space = wanted and r.collection = t.collection and r.key = t.key and t.value is null
+      delete from viewgate.records r where r.ctid = any(array(
+        select l.ctid from told t cross join lateral (
+          select r.ctid from viewgate.records r
+          where r.space = wanted and r.collection = t.collection and r.key = t.key offset 0) l
+        where t.value is null))
       returning 1
     ), changed as (
-      update viewgate.records r set value = t.value::jsonb, versions = t.versions::jsonb from told t
-      where r.space = wanted and r.collection = t.collection and r.key = t.key and t.existed and t.value is not null
-      returning 1
+      insert into viewgate.records (space, collection, key, value, versions)
+      select wanted, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where t.existed and t.value is not null
+      on conflict on constraint records_pkey do update set value = excluded.value, versions = excluded.versions returning 1
     ), made as (
       insert into viewgate.records (space, collection, key, value, versions)
       select wanted, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where not t.existed and t.value is not null

@@ -47,9 +47,9 @@ sql plain "
     return q; end \$\$"
 
 plain() {  # spaces clients notify
-  printf '\\set s :client_id %% %s\nselect append(:s, jsonb_build_object('"'client', :client_id, 'text', repeat('x', 260)"'), %s);\n' \
+  printf '\\set s :client_id %% %s\nselect append(:s, jsonb_build_object('"'client', :client_id::int, 'text', repeat('x', 260)"'), %s);\n' \
     "$1" "$3" >"$directory/plain.sql"
-  "$postgres/pgbench" -n -M prepared -c "$2" -j 1 -T "$seconds" -f "$directory/plain.sql" "$(url plain)" 2>/dev/null |
+  "$postgres/pgbench" -n -M prepared -c "$2" -j 1 -T "$seconds" -f "$directory/plain.sql" "$(url plain)" |
     awk -v s="$1" -v c="$2" -v n="$3" '/tps = /{t=$3} /latency average/{l=$4}
       END{printf "{\"plain\": true, \"spaces\": %d, \"clients\": %d, \"notify\": %s, \"commits_per_second\": %.0f, \"mean_ms\": %.2f}\n", s, c, n, t, l}'
 }

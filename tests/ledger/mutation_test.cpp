@@ -284,5 +284,30 @@ TEST_F(Mutations, a_full_queue_says_so_at_once) {
   EXPECT_EQ(ask(request(1, {put("[1]", "{}")}, "c2")).kind, Kind::receipt);
 }
 
+TEST_F(Mutations, case_34_an_unchanged_large_value_is_in_before_and_after) {
+  const std::string large(1 << 20, 'x');
+  ask(request(1, {put("[1]", R"({"n":1,"large":")" + large + "\"}")}));
+  ask(request(2, {update("[1]", R"({"n":2})")}));
+  const Change change = pull(1).commits.at(0).changes.at(0);
+  EXPECT_EQ(change.before, R"({"n": 1, "large": ")" + large + "\"}");
+  EXPECT_EQ(change.after, R"({"n": 2, "large": ")" + large + "\"}");
+}
+
+TEST_F(Mutations, case_36_receipts_are_in_the_log_by_themselves_and_numbers_stay_in_order) {
+  const auto nothing = [](std::int64_t number) { return request(number, {update("[1]", "{}")}); };
+  ask(request(1, {put("[1]", R"({"x":1})")}));
+  EXPECT_EQ(ask(nothing(3)).expected, 2) << "the third before the second";
+  std::vector<ledger::MutationRequest> twice;
+  twice.push_back(nothing(2));
+  twice.push_back(nothing(2));
+  const std::vector<Answer> answers = ask(std::move(twice));
+  EXPECT_EQ(answers[0]->receipt.outcome, Outcome::no_op);
+  EXPECT_EQ(answers[0]->receipt.text, answers[1]->receipt.text);
+  const ledger::PullPage page = pull(1);
+  ASSERT_EQ(page.commits.size(), 1U);
+  EXPECT_THAT(page.commits[0].changes, IsEmpty());
+  EXPECT_EQ(page.commits[0].receipt->text, answers[0]->receipt.text);
+}
+
 }  // namespace
 }  // namespace viewgate::testing
