@@ -19,7 +19,9 @@ const entries = Object.keys(JSON.parse(readFileSync(join(here, 'package.json'), 
 );
 const source = (name) => join(here, 'src', `${name}.ts`);
 
-/** Names of members that only the sources themselves use. */
+const tagged = (node, name) => ts.getJSDocTags(node).some((tag) => tag.tagName.text === name);
+
+/** Names of members that only the sources themselves use. What is stored or sent is tagged @form: other versions read it. */
 export function internalNames() {
   const files = readdirSync(join(here, 'src')).map((name) => join(here, 'src', name));
   const options = { target: ts.ScriptTarget.ES2020, lib: ['lib.es2020.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'], types: [] };
@@ -36,19 +38,19 @@ export function internalNames() {
   const own = new Set();
   const others = new Set();
   const visit = (node, isOwn, isPublic) => {
-    const inside = isPublic || exported.has(node);
+    const inside = isPublic || exported.has(node) || tagged(node, 'form');
     if (ts.isStringLiteralLike(node)) others.add(node.text);
     const isMember = ts.isPropertyDeclaration(node) || ts.isPropertySignature(node) || ts.isMethodDeclaration(node) ||
       ts.isMethodSignature(node) || ts.isAccessor(node) || ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node) ||
       (ts.isParameter(node) && ts.isParameterPropertyDeclaration(node, node.parent));
     if (isMember && node.name !== undefined && ts.isIdentifier(node.name)) {
       const isPrivate = (ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Private) !== 0 ||
-        ts.getJSDocTags(node).some((tag) => tag.tagName.text === 'internal');
+        tagged(node, 'internal');
       (isOwn && (isPrivate || !inside) ? own : others).add(node.name.text);
     }
     ts.forEachChild(node, (child) => visit(child, isOwn, inside && !ts.isBlock(node)));
   };
-  for (const file of program.getSourceFiles()) visit(file, !file.isDeclarationFile, file.fileName.endsWith('/protocol.ts'));
+  for (const file of program.getSourceFiles()) visit(file, !file.isDeclarationFile, /\/protocol(_write)?\.ts$/.test(file.fileName));
   return [...own].filter((name) => !others.has(name)).sort();
 }
 

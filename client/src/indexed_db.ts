@@ -171,7 +171,7 @@ function abort(transaction: IDBTransaction): void {
   }
 }
 
-/** What is stored of a view beside its records. */
+/** What is stored of a view beside its records. @form */
 export interface Row {
   readonly context: string;
   readonly position: string;
@@ -189,6 +189,7 @@ function rangeOf(id: string): IDBKeyRange {
   return IDBKeyRange.bound([id], [id, []]);
 }
 
+/** What is stored of the mutations of a client in a space. @form */
 interface StoredMutations {
   readonly last: number;
   readonly texts: readonly string[];

@@ -65,6 +65,19 @@ export interface Receipts {
   readonly receipts: readonly Receipt[];
 }
 
+/** What an applied mutation did to a record. */
+export interface Acknowledged {
+  readonly collection: string;
+  readonly key: readonly unknown[];
+  /** Of its conflict groups, after it. */
+  readonly versions?: { readonly [group: string]: Sequence };
+}
+
+/** What a receipt's text holds besides. */
+export interface ReceiptText {
+  readonly acknowledgement?: readonly Acknowledged[];
+}
+
 /** Why a mutation was not processed: its number stays free. */
 export interface MutationError {
   readonly type: 'error';

@@ -56,7 +56,7 @@ export class TabHub {
     if (this.isGreeted && status !== 'online') return this.link.close(1001);
     if (this.isGreeted || !this.wantsGreeting || status !== 'online') return;
     this.isGreeted = true;
-    this.say({ type: 'welcome', principal, expires_in: 0, heartbeat: 20, message_bytes: 0, subscriptions: 0 });
+    this.say({ type: 'welcome', principal, heartbeat: 20 });
   }
 
   ping(): void {

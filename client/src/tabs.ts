@@ -9,7 +9,7 @@ export interface SharedOptions extends ClientOptions {
   readonly principal: string;
 }
 
-/** What goes over the channel: of a follower's socket to the leader, and back. */
+/** What goes over the channel: of a follower's socket to the leader, and back. @form */
 type Parcel =
   | { readonly to: 'leader'; readonly from: string; readonly text: string | null }
   | { readonly to: string; readonly text: string }

@@ -2,7 +2,7 @@
 // sending, storing and time are its caller's.
 
 import { compareSequences, encode, type Sequence } from './protocol.js';
-import type { Mutation, MutationError, Receipt } from './protocol_write.js';
+import type { Mutation, MutationError, Receipt, ReceiptText } from './protocol_write.js';
 
 export interface MutateOptions {
   /** Goes into the log, to be found there. */
@@ -164,19 +164,13 @@ export class WriteQueue {
 
   /** Only of groups that this commit moved: what others did to the rest, the user may not have seen. */
   private noteVersions({ text, sequence }: Receipt): void {
-    const { acknowledgement = [] } = JSON.parse(text) as { acknowledgement?: Acknowledged[] };
+    const { acknowledgement = [] } = JSON.parse(text) as ReceiptText;
     for (const { collection, key, versions = {} } of acknowledgement) {
       for (const [group, version] of Object.entries(versions)) {
         if (version === sequence) this.ownVersions.set(place(collection, key, group), version);
       }
     }
   }
-}
-
-interface Acknowledged {
-  readonly collection: string;
-  readonly key: readonly unknown[];
-  readonly versions?: { readonly [group: string]: Sequence };
 }
 
 function place(...names: unknown[]): string {

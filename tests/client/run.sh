@@ -11,4 +11,6 @@ TSC=node_modules/.bin/tsc
 "$TSC" --project ../../client/react --ignoreDeprecations 5.0
 "$TSC" --project .
 node_modules/.bin/vitest run unit
+node ../../client/pack.mjs
+VIEWGATE_PUBLISHED=1 node_modules/.bin/vitest run unit/client unit/writer unit/storage unit/tabs unit/react
 node_modules/.bin/vitest run system browser

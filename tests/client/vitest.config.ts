@@ -7,7 +7,8 @@ export default defineConfig({
   // The sources of the packages find each other, and React, here.
   resolve: {
     alias: {
-      '@viewgate/client': at('../../client/src/index.ts'),
+      // VIEWGATE_PUBLISHED: the form that is published, instead of the sources.
+      '@viewgate/client': at(process.env['VIEWGATE_PUBLISHED'] === undefined ? '../../client/src/index.ts' : '../../client/lib/index.js'),
       '@viewgate/react': at('../../client/react/src/index.ts'),
       react: at('node_modules/react'),
     },

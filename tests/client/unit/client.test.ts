@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { connect, parseLossless, type Change, type Client, type ClientError, type ClientOptions, type SocketConstructor } from '../../../client/src/index.js';
+import { connect, parseLossless, type Change, type Client, type ClientError, type ClientOptions, type SocketConstructor } from '@viewgate/client';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
 

@@ -14,7 +14,7 @@ import {
   type SocketConstructor,
   type Storage,
   type View,
-} from '../../../client/src/index.js';
+} from '@viewgate/client';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';

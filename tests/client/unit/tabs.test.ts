@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { connectShared, writer, type Client, type SocketConstructor, type View } from '../../../client/src/index.js';
+import { connectShared, writer, type Client, type SocketConstructor, type View } from '@viewgate/client';
 import { FakeLocks } from '../support/fake_locks.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
