@@ -22,9 +22,13 @@ struct Check {
 
 // A managed database may keep this to itself.
 constexpr const char* kCluster = R"(
-select 'ok', format('PostgreSQL %s, system %s, timeline %s%s', current_setting('server_version'), s.system_identifier, c.timeline_id,
-                    case when c.timeline_id > 1 then ': it was promoted, or restored to a point in time, before' else '' end)
-from pg_control_system() s, pg_control_checkpoint() c)";
+select 'ok', format('PostgreSQL %s, system %s, timeline %s%s', current_setting('server_version'), s.system_identifier, t.id,
+                    case when t.id > 1 then ': it was promoted, or restored to a point in time, before' else '' end)
+from pg_control_system() s, (
+  -- The one that is written: the control file follows only with the next checkpoint.
+  select case when pg_is_in_recovery() then c.timeline_id
+              else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end as id
+  from pg_control_checkpoint() c) t)";
 
 constexpr const char* kServer = R"(
 select 'warn', format('%s = %s: set it to on', n, current_setting(n))

@@ -1,6 +1,4 @@
 // Rows about cursors: opaque, bound to everything that they were made from, and refused with one answer.
-#include <sys/socket.h>
-
 #include <set>
 
 #include "row_test.hpp"
@@ -188,8 +186,6 @@ TEST_F(Cursors, row_44_a_prune_that_passes_a_slow_reader_resets_that_one_and_no_
   const std::string space = line.new_space();
   WsClient slow(gateway.port(), line.reader());
   WsClient live(gateway.port(), line.reader());
-  constexpr int small_buffer = 4096;
-  ::setsockopt(slow.raw().socket().fd(), SOL_SOCKET, SO_RCVBUF, &small_buffer, sizeof(small_buffer));
   slow.open({.space = space, .view = "everything"});
   live.open({.space = space, .view = "everything"});
   // More than the two sockets' buffers hold, so the slow one's position falls far behind the ring.

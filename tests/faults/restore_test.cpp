@@ -162,7 +162,7 @@ TEST_F(Restore, row_43_a_promoted_standby_that_had_not_received_the_last_commits
             (directory.path() / "standby").string()}));
   ledger::EmbeddedOptions as_copy;
   as_copy.directory = directory.path() / "standby";
-  as_copy.settings = {"shared_buffers=64MB"};
+  as_copy.settings = {"shared_buffers=64MB", "max_connections=120"};
   auto started = ledger::Embedded::start(std::move(as_copy));
   ASSERT_TRUE(started) << started.error().detail;
   ledger::Embedded& standby = **started;
