@@ -2,6 +2,7 @@
 
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 
@@ -31,7 +32,9 @@ constexpr const char* kColumns =
     "select w.place, a.attname, case when t.typnamespace = 'pg_catalog'::regnamespace then t.typname::text "
     "else format_type(a.atttypid, null) end, coalesce(l.collisdeterministic, true), "
     "coalesce((select k.nth from pg_constraint p cross join unnest(p.conkey) with ordinality k(attnum, nth) "
-    "where p.conrelid = c.oid and p.contype = 'p' and k.attnum = a.attnum), 0) "
+    "where p.conrelid = c.oid and p.contype = 'p' and k.attnum = a.attnum), 0), "
+    "coalesce((select string_agg(encode(convert_to(e.enumlabel, 'UTF8'), 'hex'), ',' order by e.enumsortorder) "
+    "from pg_enum e where e.enumtypid in (t.oid, t.typelem)), '') "
     "from unnest($1::text[], $2::text[]) with ordinality w(schema, name, place) "
     "join pg_namespace n on n.nspname = w.schema join pg_class c on c.relnamespace = n.oid and c.relname = w.name "
     "join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped "
@@ -66,6 +69,17 @@ std::string bytes_of_hex(std::string_view hex) {
   return out;
 }
 
+/// From hexadecimal, since a label may hold any character, the comma too.
+std::vector<std::string> labels_of(std::string_view joined) {
+  std::vector<std::string> out;
+  while (!joined.empty()) {
+    const std::size_t comma = std::min(joined.find(','), joined.size());
+    out.push_back(bytes_of_hex(joined.substr(0, comma)));
+    joined.remove_prefix(std::min(comma + 1, joined.size()));
+  }
+  return out;
+}
+
 std::optional<ModelInForce> model_of(const pg::Rows& rows) {
   if (rows.empty()) return std::nullopt;
   return ModelInForce{rows[0].integer(0), rows[0].string(1), rows[0].string(2)};
@@ -79,7 +93,7 @@ std::vector<TableShape> shapes_of(const pg::Rows& rows,
   for (int i = 0; i < rows.size(); ++i) {
     const pg::Row row = rows[i];
     TableShape& shape = out[static_cast<std::size_t>(row.integer(0) - 1)];
-    shape.columns.push_back(TableColumn{row.string(1), row.string(2), row.boolean(3)});
+    shape.columns.push_back(TableColumn{row.string(1), row.string(2), row.boolean(3), labels_of(row.string(5))});
     const auto place = static_cast<std::size_t>(row.integer(4));
     if (place == 0) continue;
     if (shape.primary_key.size() < place) shape.primary_key.resize(place);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "projection/json_text.hpp"
+#include "projection/jsonb.hpp"
 
 namespace viewgate::projection {
 namespace {
@@ -26,23 +27,31 @@ struct Environment {
 };
 
 std::string expected(const Parameter& parameter) {
-  std::string out(name(parameter.type));
-  switch (parameter.type) {
+  std::string out = spelt(FullType(parameter.type.type, false, parameter.type.labels));
+  switch (parameter.type.type) {
     case Type::int8:
       out += " (a whole number, or a string of one beyond 2^53)";
       break;
     case Type::numeric:
+    case Type::float4:
+    case Type::float8:
       out += " (a number, or a string of one)";
       break;
-    case Type::uuid:
-    case Type::timestamptz:
-    case Type::text:
-      out += " (a string)";
+    case Type::enumeration:
+      out += " (a string, one of its labels)";
+      break;
+    case Type::jsonb:
+      out += " (any value that jsonb can hold)";
+      break;
+    case Type::boolean:
+    case Type::int2:
+    case Type::int4:
       break;
     default:
+      out += " (a string)";
       break;
   }
-  return parameter.array ? "an array of " + out : out;
+  return parameter.type.array ? "an array of " + out : out;
 }
 
 /// Fewest decimals, so that 1.0 and 1.00 bind to one group also where decimals show.
@@ -61,9 +70,17 @@ Value whole_number(Type type, const std::string& text) {
   return *integer;
 }
 
+Value jsonb_value(const Json& json) {
+  auto text = print_jsonb(json);
+  if (!text) return Fault::invalid_text;
+  return Jsonb{std::move(*text)};
+}
+
 /// A parameter's JSON value as a value of its type. Strings stand for numbers only where JSON's own numbers lose digits
 /// on their way through clients.
-Value parameter_value(Type type, const Json& json) {
+Value parameter_value(const FullType& full, const Json& json) {
+  const Type type = full.type;
+  if (type == Type::jsonb && json.kind != Json::Kind::null) return jsonb_value(json);
   switch (json.kind) {
     case Json::Kind::null:
       return Null{};
@@ -71,11 +88,11 @@ Value parameter_value(Type type, const Json& json) {
       return type == Type::boolean ? Value(json.text == "true") : Value(Fault::invalid_text);
     case Json::Kind::number:
       if (is_integer(type)) return whole_number(type, json.text);
-      return type == Type::numeric ? trimmed(parse_text(type, json.text)) : Value(Fault::invalid_text);
+      return is_number(type) ? trimmed(parse_text(full, json.text)) : Value(Fault::invalid_text);
     case Json::Kind::string:
       if (json.text.find('\0') != std::string::npos) return Fault::invalid_text;  // PostgreSQL's text cannot hold it
       if (type == Type::boolean || type == Type::int2 || type == Type::int4) return Fault::invalid_text;
-      return trimmed(parse_text(type, json.text));
+      return trimmed(parse_text(full, json.text));
     case Json::Kind::array:
     case Json::Kind::object:
       break;
@@ -102,7 +119,7 @@ Result<BoundParameter> bind_parameter(const Parameter& parameter, const Json& js
     out.values.push_back(std::move(bound));
     return std::nullopt;
   };
-  if (!parameter.array || json.kind == Json::Kind::null) {
+  if (!parameter.type.array || json.kind == Json::Kind::null) {
     out.null = json.kind == Json::Kind::null;
     if (auto error = add(json)) return std::move(*error);
     return out;
@@ -148,12 +165,12 @@ std::string canonical_parameters(const View& view, const BoundParameters& bound)
   for (const Parameter& parameter : view.parameters) {
     const BoundParameter& value = bound.find(parameter.name)->second;
     append_field(out, parameter.name);
-    append_field(out, name(parameter.type));
-    if (!parameter.array || value.null) {
+    append_field(out, spelt(FullType(parameter.type.type, false, parameter.type.labels)));
+    if (!parameter.type.array || value.null) {
       append_field(out, value.null ? "null" : canonical(value.values.front()));
       continue;
     }
-    // Arrays stand behind ANY and ALL only, where neither order nor repetition means anything.
+    // Arrays stand behind ANY, ALL, @>, && and the like only, where neither order nor repetition means anything.
     std::vector<std::string> elements;
     for (const Value& element : value.values) elements.push_back(canonical(element));
     std::sort(elements.begin(), elements.end());
@@ -195,12 +212,13 @@ std::string canonical_claims(const View& view, const Json& claims) {
 }
 
 /// `claims ->> 'x'`, cast to the type that the expression needs.
-Value claim_value(Type type, const Json& json) {
+Value claim_value(const FullType& type, const Json& json) {
+  if (type.type == Type::jsonb && json.kind != Json::Kind::null) return jsonb_value(json);
   switch (json.kind) {
     case Json::Kind::null:
       return Null{};
     case Json::Kind::number:
-      if (is_integer(type)) return whole_number(type, json.text);
+      if (is_integer(type.type)) return whole_number(type.type, json.text);
       return trimmed(parse_text(type, json.text));
     case Json::Kind::boolean:
     case Json::Kind::string:
@@ -214,32 +232,28 @@ Value claim_value(Type type, const Json& json) {
 
 Expression substitute(const Expression& expression, const Environment& environment);
 
-/// The elements of an array, each cast where the array was; NULL and errors as one element, which every comparison
-/// passes on.
-std::vector<Expression> elements_of(const Expression& array, const Environment& environment) {
-  if (array.kind == Kind::cast) {
-    std::vector<Expression> out = elements_of(array.children.front(), environment);
-    for (Expression& element : out) {
-      element = make_constant(array.type, cast_value(element.value, array.children.front().type, array.type));
-    }
-    return out;
-  }
-  std::vector<Expression> out;
+/// A constant of the caller or the subscription.
+Expression make_bound(const FullType& type, Value value) {
+  Expression out = make_constant(type, std::move(value));
+  out.bound = true;
+  return out;
+}
+
+/// A parameter or claim that is an array: an Array, NULL, or an error. Errors of elements stay in their places.
+Value array_value(const Expression& array, const Environment& environment) {
+  const FullType element(array.type, false, array.labels);
+  auto out = std::make_shared<Array>();
   if (array.kind == Kind::parameter) {
-    for (const Value& value : environment.parameters->find(array.name)->second.values) {
-      out.push_back(make_constant(array.type, value));
-    }
-    return out;
+    const BoundParameter& given = environment.parameters->find(array.name)->second;
+    if (given.null) return Null{};
+    out->elements = given.values;
+    return ArrayPtr(std::move(out));
   }
   const Json* claim = environment.claims->find(array.name);
-  if (claim == nullptr || claim->kind == Json::Kind::null) {
-    out.push_back(make_constant(array.type, Null{}));
-  } else if (claim->kind != Json::Kind::array) {
-    out.push_back(make_constant(array.type, Fault::invalid_claim));
-  } else {
-    for (const Json& item : claim->items) out.push_back(make_constant(array.type, claim_value(array.type, item)));
-  }
-  return out;
+  if (claim == nullptr || claim->kind == Json::Kind::null) return Null{};
+  if (claim->kind != Json::Kind::array) return Fault::invalid_claim;
+  for (const Json& item : claim->items) out->elements.push_back(claim_value(element, item));
+  return ArrayPtr(std::move(out));
 }
 
 Expression substitute_null_test(const Expression& expression, const Environment& environment) {
@@ -255,18 +269,22 @@ Expression substitute_null_test(const Expression& expression, const Environment&
     out.children.front() = substitute(operand, environment);
     return out;
   }
-  return make_constant(Type::boolean, null != expression.negated);
+  return make_bound(Type::boolean, null != expression.negated);
 }
 
 Expression substitute(const Expression& expression, const Environment& environment) {
   switch (expression.kind) {
     case Kind::space_name:
-      return make_constant(Type::text, std::string(environment.space));
+      return make_bound(Type::text, std::string(environment.space));
     case Kind::parameter:
-      return make_constant(expression.type, environment.parameters->find(expression.name)->second.values.front());
     case Kind::claim: {
+      if (expression.array) return make_bound(expression.full_type(), array_value(expression, environment));
+      if (expression.kind == Kind::parameter) {
+        return make_bound(expression.full_type(), environment.parameters->find(expression.name)->second.values.front());
+      }
       const Json* claim = environment.claims->find(expression.name);
-      return make_constant(expression.type, claim == nullptr ? Value(Null{}) : claim_value(expression.type, *claim));
+      return make_bound(expression.full_type(),
+                        claim == nullptr ? Value(Null{}) : claim_value(expression.full_type(), *claim));
     }
     case Kind::null_test:
       return substitute_null_test(expression, environment);
@@ -274,14 +292,7 @@ Expression substitute(const Expression& expression, const Environment& environme
       break;
   }
   Expression out = expression;
-  out.children.clear();
-  for (const Expression& child : expression.children) {
-    if (!child.array) {
-      out.children.push_back(substitute(child, environment));
-      continue;
-    }
-    for (Expression& element : elements_of(child, environment)) out.children.push_back(std::move(element));
-  }
+  for (Expression& child : out.children) child = substitute(child, environment);
   return out;
 }
 

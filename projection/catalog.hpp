@@ -17,6 +17,8 @@ struct CatalogColumn {
   /// pg_collation.collisdeterministic; true for columns without a collation. A column of a nondeterministic collation
   /// is carried, since equality of texts is then not equality of bytes.
   bool deterministic_collation = true;
+  /// Of an enum, or of an array of one: its labels in their declared order; empty for other types.
+  std::vector<std::string> labels = {};
 };
 
 struct CatalogTable {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "projection/json_text.hpp"
+#include "projection/jsonb.hpp"
 #include "projection/model.hpp"
 
 namespace viewgate::projection {
@@ -32,11 +32,5 @@ inline constexpr std::string_view writable_types =
 /// Appends the value as jsonb prints it. Absent: done; else what it must be, to stand behind the column's name.
 [[nodiscard]] std::optional<std::string> append_column_value(std::string& out, const Table& table, std::size_t column,
                                                              const Json& value, const ValueLimits& limits);
-
-enum class NumberForm : std::uint8_t { as_written, expanded };
-
-/// Appends JSON in jsonb's form: names in its order, its blanks. Numbers as they are, or as numeric's output function
-/// prints them; such that are none of its, or make `out` longer than `bytes_max`, end it. False: it was ended.
-[[nodiscard]] bool append_jsonb(std::string& out, const Json& value, NumberForm form, std::size_t bytes_max);
 
 }  // namespace viewgate::projection

@@ -44,6 +44,14 @@ std::string_view spelt(Kind kind) {
       return "null";
     case Kind::truth_test:
       return "is";
+    case Kind::slot:
+      return "slot";
+    case Kind::call:
+      return "call";
+    case Kind::list:
+      return "array";
+    case Kind::conditional:
+      return "case";
   }
   return "";
 }
@@ -83,6 +91,7 @@ std::string_view spelt(Op op) {
 std::string_view spelt(Truth truth) { return truth == Truth::yes ? "true" : truth == Truth::no ? "false" : "unknown"; }
 
 bool is_constant(const Expression& expression) { return expression.kind == Kind::constant; }
+bool is_bound(const Expression& expression) { return expression.bound; }
 
 Truth constant_truth(const Expression& expression) { return evaluate_truth(expression, Record{}); }
 
@@ -164,22 +173,73 @@ Op mirrored(Op op) {
   }
 }
 
+/// As search wants it: sorted, without repetition, and behind that one NULL and one error where there are some.
+ArrayPtr sorted_array(std::vector<Value> elements) {
+  auto out = std::make_shared<Array>();
+  out->sorted = true;
+  bool null = false;
+  bool fault = false;
+  for (Value& element : elements) {
+    null = null || is_null(element);
+    fault = fault || is_fault(element);
+    if (!is_null(element) && !is_fault(element)) out->elements.push_back(std::move(element));
+  }
+  std::vector<Value>& sound = out->elements;
+  std::sort(sound.begin(), sound.end(), [](const Value& a, const Value& b) { return compare(a, b) < 0; });
+  sound.erase(
+      std::unique(sound.begin(), sound.end(), [](const Value& a, const Value& b) { return compare(a, b) == 0; }),
+      sound.end());
+  if (null) sound.emplace_back(Null{});
+  if (fault) sound.emplace_back(Fault::condition);
+  return out;
+}
+
+/// The constants of a list become one sorted array; what is not constant stands behind it.
 Expression fold_quantified(Expression expression, const RecordLayout& layout) {
-  sort_unique(expression.children, 1, layout);
-  const Expression& left = expression.children.front();
+  std::vector<Value> elements;
+  std::vector<Expression> others;
+  bool bound = false;
+  FullType element = Type::unknown;  // the latest of the constants' types: integers differ in width
+  for (std::size_t i = 1; i < expression.children.size(); ++i) {
+    Expression& child = expression.children[i];
+    if (!is_constant(child)) {
+      others.push_back(std::move(child));
+      continue;
+    }
+    bound = bound || child.bound;
+    if (element.type == Type::unknown || element.type < child.type) element = FullType(child.type, false, child.labels);
+    if (const auto* array = std::get_if<ArrayPtr>(&child.value)) {
+      elements.insert(elements.end(), (*array)->elements.begin(), (*array)->elements.end());
+    } else {
+      elements.push_back(std::move(child.value));
+    }
+  }
+  expression.children.resize(1);
   // An operand that may fail must still be asked; a column or constant cannot.
-  if (expression.children.size() == 1 && left.kind == Kind::column)
+  const Expression& left = expression.children.front();
+  const ArrayPtr constants = sorted_array(std::move(elements));
+  if (constants->elements.empty() && others.empty() && left.kind == Kind::column) {
     return truth_constant(expression.any ? Truth::no : Truth::yes);
-  if (expression.children.size() == 2) expression.kind = Kind::comparison;
+  }
+  sort_unique(others, 0, layout);
+  if (constants->elements.size() == 1) {
+    others.insert(others.begin(), make_constant(element, constants->elements.front()));
+    others.front().bound = bound;
+  } else if (!constants->elements.empty() || others.empty()) {
+    others.insert(others.begin(), make_constant(FullType(element.type, true, element.labels), constants));
+    others.front().bound = bound;
+  }
+  for (Expression& other : others) expression.children.push_back(std::move(other));
+  if (expression.children.size() == 2 && !expression.children.back().array) expression.kind = Kind::comparison;
   return expression;
 }
 
 }  // namespace
 
-Expression make_constant(Type type, Value value) {
+Expression make_constant(const FullType& type, Value value) {
   Expression out;
   out.kind = Kind::constant;
-  out.type = type;
+  out.set_type(type);
   out.value = std::move(value);
   return out;
 }
@@ -191,8 +251,9 @@ Expression fold(Expression expression, const RecordLayout& layout) {
   }
   if (!expression.children.empty() &&
       std::all_of(expression.children.begin(), expression.children.end(), is_constant)) {
-    const Type type = expression.type;
-    return make_constant(type, evaluate(expression, Record{}));
+    Expression out = make_constant(expression.full_type(), evaluate(expression, Record{}));
+    out.bound = std::any_of(expression.children.begin(), expression.children.end(), is_bound);
+    return out;
   }
   if (expression.kind == Kind::quantified) return fold_quantified(std::move(expression), layout);
   if (expression.kind == Kind::comparison && is_constant(expression.children[0])) {
@@ -206,13 +267,15 @@ void append_canonical(std::string& out, const Expression& expression, const Reco
   out += '(';
   out += spelt(expression.kind);
   out += ',';
-  out += name(expression.type);
+  const bool array_apart = expression.kind == Kind::parameter || expression.kind == Kind::claim;
+  out += spelt(FullType(expression.type, expression.array && !array_apart, expression.labels));
   out += ',';
   switch (expression.kind) {
     case Kind::constant:
       append_field(out, canonical(expression.value));
       // Two numerics of one value differ in what ::text prints and division keeps.
       if (const auto* numeric = std::get_if<Numeric>(&expression.value)) out += std::to_string(numeric->scale());
+      if (const auto* jsonb = std::get_if<Jsonb>(&expression.value)) append_field(out, jsonb->text);
       break;
     case Kind::column:
       append_field(out, layout.column(static_cast<std::size_t>(expression.index)).name);
@@ -237,6 +300,14 @@ void append_canonical(std::string& out, const Expression& expression, const Reco
       out += spelt(expression.truth);
       out += expression.negated ? "not" : "";
       break;
+    case Kind::slot:
+      out += std::to_string(expression.index);
+      break;
+    case Kind::call:
+      out += expression.function == Function::matches ? std::string_view(expression.name) : name(expression.function);
+      break;
+    case Kind::list:
+    case Kind::conditional:
     case Kind::space_name:
     case Kind::logical_and:
     case Kind::logical_or:

@@ -6,19 +6,37 @@
 #include "projection/json_text.hpp"
 
 namespace viewgate::projection {
+namespace {
 
-Group::Group(ViewPtr view, std::string space, Expression predicate)
-    : view_(std::move(view)), space_(std::move(space)), predicate_(std::move(predicate)) {
-  append_field(key_, space_);
-  append_field(key_, view_->version.hex());
-  append_canonical(key_, predicate_, view_->table->layout);
-  id_ = digest(key_);
+/// As to_jsonb prints it. The record is inside, so there is a value.
+std::string computed(const SelectedColumn& selected, const Record& record) {
+  return print_json(selected.expression.type, evaluate(selected.expression, record));
+}
+
+}  // namespace
+
+Group::Group(ViewPtr view, std::string space, Expression predicate) : view_(std::move(view)), space_(std::move(space)) {
+  std::string key;
+  append_field(key, space_);
+  append_field(key, view_->version.hex());
+  append_canonical(key, predicate, view_->table->layout);
+  id_ = digest(key);
+  Shaped shaped = view_->shapes->split(std::move(predicate), view_->table->layout);
+  shape_ = std::move(shaped.shape);
+  values_ = std::move(shaped.values);
 }
 
 bool Group::includes(const Record& record) const {
-  const Truth inside = evaluate_truth(predicate_, record);
+  Truth inside = evaluate_truth(*shape_, record, values_);
+  if (inside == Truth::yes && !computes(record)) inside = Truth::error;
   if (inside == Truth::error) evaluation_errors_.fetch_add(1, std::memory_order_relaxed);
   return inside == Truth::yes;
+}
+
+bool Group::computes(const Record& record) const {
+  return std::none_of(view_->columns.begin(), view_->columns.end(), [&record](const SelectedColumn& selected) {
+    return !selected.column && is_fault(evaluate(selected.expression, record));
+  });
 }
 
 Result<std::optional<std::string>> Group::snapshot_record(std::string_view row) const {
@@ -35,28 +53,38 @@ Result<std::optional<std::string>> Group::snapshot_record(std::string_view row) 
 }
 
 void Group::append_record(std::string& out, const Record& record) const {
-  const RecordLayout& layout = view_->table->layout;
   char separator = '{';
-  for (const std::size_t column : view_->columns) {
+  for (const SelectedColumn& selected : view_->columns) {
     out += separator;
-    out += layout.json_name(column);
+    out += selected.json_name;
     out += ':';
-    out += record.slice(column);
+    if (selected.column) {
+      out += record.slice(*selected.column);
+    } else {
+      out += computed(selected, record);
+    }
     separator = ',';
   }
   out += '}';
 }
 
 bool Group::append_changed(std::string& out, const Record& before, const Record& after) const {
-  const RecordLayout& layout = view_->table->layout;
   bool any = false;
-  for (const std::size_t column : view_->columns) {
-    if (before.slice(column) == after.slice(column)) continue;
+  const auto add = [&](const SelectedColumn& selected, std::string_view text) {
     out += any ? ',' : '{';
-    out += layout.json_name(column);
+    out += selected.json_name;
     out += ':';
-    out += after.slice(column);
+    out += text;
     any = true;
+  };
+  for (const SelectedColumn& selected : view_->columns) {
+    if (selected.column) {
+      const std::string_view text = after.slice(*selected.column);
+      if (before.slice(*selected.column) != text) add(selected, text);
+    } else {
+      const std::string text = computed(selected, after);
+      if (computed(selected, before) != text) add(selected, text);
+    }
   }
   if (any) out += '}';
   return any;
@@ -67,8 +95,10 @@ bool Group::append_changed_groups(std::string& out, const Record& before, const 
   const Table& table = *view_->table;
   if (table.conflict_groups.empty()) return false;
   const auto moved = [&](std::string_view name) {
-    return std::any_of(view_->columns.begin(), view_->columns.end(), [&](std::size_t column) {
-      return before.slice(column) != after.slice(column) && table.group_of(column) == name;
+    return std::any_of(view_->columns.begin(), view_->columns.end(), [&](const SelectedColumn& selected) {
+      return std::any_of(selected.sources.begin(), selected.sources.end(), [&](std::size_t column) {
+        return before.slice(column) != after.slice(column) && table.group_of(column) == name;
+      });
     });
   };
   char separator = '[';

@@ -13,6 +13,7 @@
 #include "projection/digest.hpp"
 #include "projection/error.hpp"
 #include "projection/model.hpp"
+#include "projection/shape.hpp"
 
 namespace viewgate::projection {
 
@@ -21,15 +22,16 @@ class Group {
   /// `predicate` is bound and folded.
   Group(ViewPtr view, std::string space, Expression predicate);
 
-  /// Canonical bytes of (space, view version, predicate), the same on every node; `id` is their digest.
-  [[nodiscard]] const std::string& key() const { return key_; }
+  /// Digest of the canonical bytes of (space, view version, predicate), the same on every node.
   [[nodiscard]] const Digest& id() const { return id_; }
   [[nodiscard]] const ViewPtr& view() const { return view_; }
   [[nodiscard]] const Table& table() const { return *view_->table; }
   [[nodiscard]] const std::string& space() const { return space_; }
-  [[nodiscard]] const Expression& predicate() const { return predicate_; }
+  /// Made anew from the shape that all groups of this form share and the values of this one.
+  [[nodiscard]] Expression predicate() const { return fill(*shape_, values_); }
 
-  /// The one decision about membership, for snapshot and stream alike. Evaluation errors are outside, and counted.
+  /// The one decision about membership, for snapshot and stream alike: the predicate is true, and every entry of the
+  /// select list has a value. Evaluation errors are outside, and counted.
   [[nodiscard]] bool includes(const Record& record) const;
 
   /// A snapshot row, `to_jsonb(row)::text`: {"key":[…],"record":{…}}, or nothing when the row is outside the view or in
@@ -50,11 +52,13 @@ class Group {
 
  private:
   [[nodiscard]] bool in_space(const Record& record) const;
+  [[nodiscard]] bool computes(const Record& record) const;
 
+  // There may be a million of these: what they share is shared.
   const ViewPtr view_;
   const std::string space_;
-  const Expression predicate_;
-  std::string key_;
+  std::shared_ptr<const Expression> shape_;
+  std::vector<Value> values_;
   Digest id_;
   mutable std::atomic<std::uint64_t> evaluation_errors_{0};
 };

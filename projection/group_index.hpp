@@ -1,5 +1,6 @@
-// Which groups may a change touch? Groups whose predicate has an equality conjunct (or an IN list) stand under the
-// value that the record must have; the others are asked about every change of their collection. Owned by one thread.
+// Which groups may a change touch? Groups stand under what a record must have for their predicate to hold: the values of
+// an equality or an IN list, or the interval of a range, or several of these where it is an OR. The others are asked about
+// every change of their collection. Owned by one thread.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "projection/access_path.hpp"
 #include "projection/group.hpp"
+#include "projection/range_index.hpp"
 
 namespace viewgate::projection {
 
@@ -21,34 +24,29 @@ class CollectionIndex {
   explicit CollectionIndex(std::shared_ptr<const Table> table) : table_(std::move(table)) {}
 
   [[nodiscard]] const Table& table() const { return *table_; }
-  void add(const GroupPtr& group);
-  void remove(const Group& group);
+  /// `group` stays where it is until it is removed.
+  void add(const GroupPtr* group);
+  void remove(const GroupPtr* group);
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
   /// Groups that are asked about every change.
   [[nodiscard]] std::size_t residual() const { return residual_.size(); }
 
-  /// Appends every group whose predicate may hold for `before` or `after` (null = absent), each once, and no group that
-  /// neither can satisfy by its indexed conjunct.
+  /// Appends every group whose predicate may hold for `before` or `after` (null = absent), each once, and few others.
   void candidates(const Record* before, const Record* after, std::vector<const GroupPtr*>& out) const;
 
  private:
-  /// One indexed expression (a column, or a computed one such as aid % 10): value -> groups.
-  struct Entry {
-    GroupPtr group;
-    bool several = false;  ///< the group stands under other values too
-  };
+  /// One indexed expression: a column, or a computed one such as aid % 10.
   struct Slot {
     Expression expression;
-    std::unordered_map<std::string, std::vector<Entry>> groups;
-    std::size_t size = 0;
+    std::unordered_multimap<std::uint64_t, const GroupPtr*> points;  ///< by index_key
+    RangeIndex ranges;
   };
-  static void take(const std::vector<Entry>& entries, const std::vector<Entry>* taken,
-                   std::vector<const GroupPtr*>& out);
+  static void find(const Slot& slot, const Value& value, std::vector<const GroupPtr*>& out);
 
   std::shared_ptr<const Table> table_;
   std::map<std::string, Slot> slots_;  ///< by the expression's canonical bytes
-  std::vector<GroupPtr> residual_;
+  std::vector<const GroupPtr*> residual_;
   std::size_t size_ = 0;
 };
 
@@ -69,7 +67,7 @@ class GroupIndex {
  private:
   using Collections = std::map<std::string, std::vector<CollectionIndex>, std::less<>>;
   std::map<std::string, Collections, std::less<>> spaces_;
-  std::unordered_map<Digest, GroupPtr, DigestHash> groups_;
+  std::unordered_map<Digest, GroupPtr, DigestHash> groups_;  ///< whose nodes never move: the indexes point at them
 };
 
 }  // namespace viewgate::projection

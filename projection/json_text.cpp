@@ -59,10 +59,13 @@ std::optional<std::uint32_t> escaped_character(std::string_view body, std::size_
   return 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00);
 }
 
-/// Recursive descent over client text; the depth bound keeps the stack small.
-class StrictReader {
+/// Recursive descent; the depth bound keeps the stack small.
+class Reader {
  public:
-  explicit StrictReader(std::string_view text) : text_(text) {}
+  enum class Duplicates { refused, last_wins };
+
+  Reader(std::string_view text, int depth_max, Duplicates duplicates)
+      : text_(text), depth_max_(depth_max), duplicates_(duplicates) {}
 
   std::optional<Json> read() {
     Json out;
@@ -94,7 +97,7 @@ class StrictReader {
   }
 
   bool value(Json& out, int depth) {
-    if (depth > json_depth_max) return false;
+    if (depth > depth_max_) return false;
     skip_blanks();
     if (at_ >= text_.size()) return false;
     switch (text_[at_]) {
@@ -162,7 +165,7 @@ class StrictReader {
       skip_blanks();
       std::string member;
       if (at_ >= text_.size() || text_[at_] != '"' || !string(member)) return false;
-      if (out.find(member) != nullptr) return false;
+      if (duplicates_ == Duplicates::refused && out.find(member) != nullptr) return false;
       skip_blanks();
       if (!take(':')) return false;
       out.members.push_back({std::move(member), Json{}});
@@ -173,8 +176,21 @@ class StrictReader {
   }
 
   std::string_view text_;
+  int depth_max_;
+  Duplicates duplicates_;
   std::size_t at_ = 0;
 };
+
+/// In every object the last of several equal names stays.
+void keep_last_members(Json& json) {
+  for (Json& item : json.items) keep_last_members(item);
+  for (Json::Member& member : json.members) keep_last_members(member.value);
+  std::reverse(json.members.begin(), json.members.end());
+  std::stable_sort(json.members.begin(), json.members.end(),
+                   [](const Json::Member& a, const Json::Member& b) { return a.name < b.name; });
+  const auto same = [](const Json::Member& a, const Json::Member& b) { return a.name == b.name; };
+  json.members.erase(std::unique(json.members.begin(), json.members.end(), same), json.members.end());
+}
 
 /// The end of the string whose opening quote is at `start`.
 std::size_t string_end(std::string_view text, std::size_t start) {
@@ -219,7 +235,14 @@ std::string_view name(Json::Kind kind) {
 
 std::optional<Json> parse_json(std::string_view text) {
   if (!valid_utf8(text)) return std::nullopt;
-  return StrictReader(text).read();
+  return Reader(text, json_depth_max, Reader::Duplicates::refused).read();
+}
+
+std::optional<Json> parse_json_leniently(std::string_view text) {
+  if (!valid_utf8(text)) return std::nullopt;
+  auto out = Reader(text, jsonb_depth_max, Reader::Duplicates::last_wins).read();
+  if (out) keep_last_members(*out);
+  return out;
 }
 
 bool valid_utf8(std::string_view text) {

@@ -29,9 +29,14 @@ struct Json::Member {
 [[nodiscard]] std::string_view name(Json::Kind kind);
 
 inline constexpr int json_depth_max = 32;
+/// Of a jsonb value in an expression: what is nested deeper is an error there.
+inline constexpr int jsonb_depth_max = 1000;
 
 /// RFC 8259, UTF-8, no duplicate names, at most json_depth_max deep; nothing: it is not that.
 [[nodiscard]] std::optional<Json> parse_json(std::string_view text);
+
+/// As jsonb's input function reads it: the last of several equal names stays, and jsonb_depth_max levels are allowed.
+[[nodiscard]] std::optional<Json> parse_json_leniently(std::string_view text);
 
 /// Whether all of it is well-formed UTF-8 (no surrogates, no overlong forms).
 [[nodiscard]] bool valid_utf8(std::string_view text);

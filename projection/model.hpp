@@ -14,6 +14,7 @@
 #include "projection/digest.hpp"
 #include "projection/expression.hpp"
 #include "projection/record.hpp"
+#include "projection/shape.hpp"
 
 namespace viewgate::projection {
 
@@ -68,8 +69,16 @@ struct Table {
 
 struct Parameter {
   std::string name;
-  Type type = Type::text;
-  bool array = false;
+  FullType type = Type::text;
+};
+
+/// An entry of a select list: a column, perhaps under another name, or something computed from columns and constants.
+struct SelectedColumn {
+  std::string name;
+  std::string json_name;              ///< as a JSON string
+  std::optional<std::size_t> column;  ///< of the table; nothing: `expression` is computed
+  Expression expression;
+  std::vector<std::size_t> sources;  ///< all columns that it is made of
 };
 
 /// A view: the columns that the client may see (the whole primary key among them) and the predicate that decides
@@ -77,12 +86,13 @@ struct Parameter {
 struct View {
   std::string name;
   std::shared_ptr<const Table> table;
-  std::vector<std::size_t> columns;
+  std::vector<SelectedColumn> columns;
   Expression predicate;
   std::vector<Parameter> parameters;  ///< by name; all are needed
   std::vector<Policy> policies;       ///< none = nobody is admitted
   std::vector<std::string> claims;    ///< names of all claims that predicate and policies use, sorted
   Digest version;                     ///< of definition, policies, columns, types and capture
+  std::shared_ptr<ShapeTable> shapes = std::make_shared<ShapeTable>();  ///< of its groups' predicates
 };
 using ViewPtr = std::shared_ptr<const View>;
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -44,6 +45,7 @@ class ModelBuilder {
 
   // model_views.cpp
   void select_columns(const Statement& statement, const Node& select, View& view);
+  std::optional<SelectedColumn> select_column(const Statement& statement, const Node& target, const Table& table);
   void refuse_clauses(const Statement& statement, const Node& select);
 
   // model_policies.cpp

@@ -36,6 +36,18 @@ std::string type_name(const Node& type) {
   return out;
 }
 
+/// Columns of one enum share it.
+FullType type_of(const CatalogColumn& column, const std::vector<RecordLayout::Column>& before) {
+  if (!column.deterministic_collation) return {};
+  if (column.labels.empty()) return type_from_name(column.type);
+  const bool array = column.type.ends_with("[]");
+  const std::string name = array ? column.type.substr(0, column.type.size() - 2) : column.type;
+  for (const RecordLayout::Column& other : before) {
+    if (other.type.labels && other.type.labels->name == name) return {Type::enumeration, array, other.type.labels};
+  }
+  return {Type::enumeration, array, std::make_shared<const EnumType>(EnumType{name, column.labels})};
+}
+
 }  // namespace
 
 Node like_clause(const Node& create) {
@@ -90,8 +102,7 @@ void ModelBuilder::captured_table(const Statement& statement, const Node& create
   }
   std::vector<RecordLayout::Column> columns;
   for (const CatalogColumn& column : found->columns) {
-    const Type type = column.deterministic_collation ? type_from_name(column.type) : Type::carried;
-    columns.push_back({column.name, type});
+    columns.push_back({column.name, type_of(column, columns)});
     table.type_names.push_back(column.deterministic_collation ? column.type
                                                               : column.type + " (nondeterministic collation)");
   }

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "projection/expression_builder.hpp"
+#include "projection/json_text.hpp"
 #include "projection/model_builder.hpp"
 
 namespace viewgate::projection {
@@ -19,6 +20,11 @@ void collect_claims(const Expression& expression, std::set<std::string>& out) {
   for (const Expression& child : expression.children) collect_claims(child, out);
 }
 
+void collect_columns(const Expression& expression, std::vector<std::size_t>& out) {
+  if (expression.kind == Kind::column) out.push_back(static_cast<std::size_t>(expression.index));
+  for (const Expression& child : expression.children) collect_columns(child, out);
+}
+
 /// Several policies on one thing: any of them.
 Expression any_of(const std::vector<Policy>& policies) {
   if (policies.size() == 1) return policies.front().predicate;
@@ -33,6 +39,28 @@ void append_column(std::string& out, const Table& table, std::size_t column) {
   append_field(out, table.type_names[column]);
 }
 
+/// A plain column stands as it always did; another name or a computed value says so.
+void append_selected(std::string& out, const Table& table, const SelectedColumn& selected) {
+  if (selected.column) {
+    append_column(out, table, *selected.column);
+    if (table.layout.column(*selected.column).name == selected.name) return;
+  } else {
+    append_canonical(out, selected.expression, table.layout);
+  }
+  append_field(out, "as");
+  append_field(out, selected.name);
+}
+
+/// The labels that an expression's meaning depends on, in their order.
+void append_labels(std::string& out, const Table& table) {
+  for (std::size_t i = 0; i < table.layout.size(); ++i) {
+    const EnumTypePtr& labels = table.layout.column(i).type.labels;
+    if (!labels) continue;
+    append_field(out, labels->name);
+    for (const std::string& label : labels->labels) append_field(out, label);
+  }
+}
+
 Digest version_of(const View& view) {
   const Table& table = *view.table;
   std::string out;
@@ -45,13 +73,14 @@ Digest version_of(const View& view) {
   append_field(out, "key");
   for (const std::size_t column : table.primary_key) append_column(out, table, column);
   append_field(out, "select");
-  for (const std::size_t column : view.columns) append_column(out, table, column);
+  for (const SelectedColumn& selected : view.columns) append_selected(out, table, selected);
   // Named by events.
   for (const ledger::ConflictGroup& group : table.conflict_groups) {
     append_field(out, "group");
     append_field(out, group.name);
     for (const std::string& column : group.columns) append_field(out, column);
   }
+  append_labels(out, table);
   append_field(out, "where");
   append_canonical(out, view.predicate, table.layout);
   append_field(out, "policies");
@@ -101,7 +130,7 @@ void ModelBuilder::add_view(const Statement& statement) {
     ExpressionBuilder builder(text_, statement, Scope{table->second.get(), {}, true}, problems_);
     if (auto condition = builder.condition(where)) draft.view.predicate = std::move(*condition);
     for (const auto& [parameter, use] : builder.parameters()) {
-      draft.view.parameters.push_back({parameter, use.type, use.array});
+      draft.view.parameters.push_back({parameter, use.type});
     }
   }
   views_.emplace(name, std::move(draft));
@@ -132,31 +161,60 @@ void ModelBuilder::select_columns(const Statement& statement, const Node& select
   const Table& table = *view.table;
   const std::size_t problems_before = problems_.size();
   for (const Node& target : select.list("targetList")) {
-    const Node value = target.node("val");
-    std::vector<std::string> names = value.strings("fields");
-    if (names.size() == 2 && names.front() == table.name) names.erase(names.begin());
-    if (value.type != "ColumnRef" || names.size() != 1 || !target.text("name").empty()) {
-      problems_.add(
-          statement.place(target),
-          "the select list names columns, one by one and without other names: what a client may see is written out");
+    auto selected = select_column(statement, target, table);
+    if (!selected) continue;
+    const auto same = [&selected](const SelectedColumn& other) { return other.name == selected->name; };
+    if (std::any_of(view.columns.begin(), view.columns.end(), same)) {
+      problems_.add(statement.place(target), "the column " + selected->name + " is selected twice");
       continue;
     }
-    const auto column = table.find_column(names.front());
-    if (!column) {
-      problems_.add(statement.place(target), table.name + " has no column " + names.front());
-    } else if (std::find(view.columns.begin(), view.columns.end(), *column) != view.columns.end()) {
-      problems_.add(statement.place(target), "the column " + names.front() + " is selected twice");
-    } else {
-      view.columns.push_back(*column);
-    }
+    selected->json_name = encode_json_string(selected->name);
+    view.columns.push_back(std::move(*selected));
   }
   if (problems_.size() != problems_before) return;
   for (const std::size_t key : table.primary_key) {
-    if (std::find(view.columns.begin(), view.columns.end(), key) != view.columns.end()) continue;
+    const std::string& name = table.layout.column(key).name;
+    const bool found = std::any_of(view.columns.begin(), view.columns.end(), [&](const SelectedColumn& selected) {
+      return selected.column == key && selected.name == name;
+    });
+    if (found) continue;
     problems_.add(statement.place(statement.node().plain("view")),
-                  "the view " + view.name + " does not select " + table.layout.column(key).name +
-                      ", a column of the primary key of " + table.name + "; a view selects the whole key");
+                  "the view " + view.name + " does not select " + name + ", a column of the primary key of " +
+                      table.name + "; a view selects the whole key, under its own names");
   }
+}
+
+/// A column, or something computed that has a name. Nothing: a problem was reported.
+std::optional<SelectedColumn> ModelBuilder::select_column(const Statement& statement, const Node& target,
+                                                          const Table& table) {
+  const Node value = target.node("val");
+  SelectedColumn out;
+  out.name = target.text("name");
+  if (value.type == "ColumnRef") {
+    std::vector<std::string> names = value.strings("fields");
+    if (names.size() == 2 && names.front() == table.name) names.erase(names.begin());
+    if (names.size() != value.list("fields").size() && names.empty()) {
+      problems_.add(statement.place(target),
+                    "the select list names columns, one by one: what a client may see is written out");
+      return std::nullopt;
+    }
+    if (names.size() == 1) {
+      out.column = table.find_column(names.front());
+      if (!out.column) problems_.add(statement.place(target), table.name + " has no column " + names.front());
+      if (out.name.empty()) out.name = names.front();
+      if (out.column) out.sources.push_back(*out.column);
+      return out.column ? std::optional(std::move(out)) : std::nullopt;
+    }
+  }
+  if (out.name.empty()) {
+    problems_.add(statement.place(target), "a computed entry of the select list needs a name; write … as name");
+  }
+  ExpressionBuilder builder(text_, statement, Scope{&table, {}, false, false}, problems_);
+  auto expression = builder.selected(value);
+  if (!expression || out.name.empty()) return std::nullopt;
+  collect_columns(*expression, out.sources);
+  out.expression = fold(std::move(*expression), table.layout);
+  return out;
 }
 
 ModelPtr ModelBuilder::finish(std::vector<Problem>& warnings) {

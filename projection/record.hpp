@@ -17,7 +17,7 @@ class RecordLayout {
  public:
   struct Column {
     std::string name;
-    Type type = Type::carried;
+    FullType type;
   };
 
   RecordLayout() = default;

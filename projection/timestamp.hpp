@@ -1,5 +1,5 @@
-// timestamptz text: ISO 8601 in and out, as instants. PostgreSQL reads many more spellings; those whose meaning depends
-// on settings or on today's date are not deterministic, and the rest is not needed to be exact.
+// date, timestamp and timestamptz: ISO 8601 in and out. PostgreSQL reads many more spellings; those whose meaning depends
+// on settings or on today's date are not deterministic, and the rest is not needed to be exact. The time zone is UTC.
 #pragma once
 
 #include <string>
@@ -9,11 +9,28 @@
 
 namespace viewgate::projection {
 
-/// YYYY-MM-DD[ T]HH:MM[:SS[.ffffff]][Z|±HH[:MM[:SS]]][ BC], the date alone, 'infinity', '-infinity'. Without a zone:
-/// UTC. Fault::invalid_text for anything else, Fault::out_of_range beyond PostgreSQL's range (4713 BC to 294276 AD).
-[[nodiscard]] Value parse_timestamp(std::string_view text);
+/// YYYY-MM-DD[ T]HH:MM[:SS[.ffffff]][Z|±HH[:MM[:SS]]][ BC], the date alone, 'infinity', '-infinity'. A timestamptz
+/// without a zone is UTC; a timestamp ignores its zone, a date its time, as in PostgreSQL. Fault::invalid_text for
+/// anything else, Fault::out_of_range beyond PostgreSQL's range (4713 BC to 294276 AD; dates to 5874897 AD).
+[[nodiscard]] Value parse_moment(Type type, std::string_view text);
 
 /// As PostgreSQL prints it with DateStyle ISO and TimeZone UTC.
-[[nodiscard]] std::string print_timestamp(Timestamp value);
+[[nodiscard]] std::string print_date(Date value);
+[[nodiscard]] std::string print_timestamp(Type type, Timestamp value);
+/// As to_jsonb prints it: with a T, and a zone of hours and minutes.
+[[nodiscard]] std::string print_timestamp_iso(Type type, Timestamp value);
+
+/// A date as an instant, in 128 bits since dates reach further than timestamps.
+[[nodiscard]] std::strong_ordering compare_date(Date date, Timestamp instant);
+/// Where it is one: the text of microseconds that equal dates and timestamps share.
+[[nodiscard]] std::string canonical_date(Date date);
+
+/// The explicit casts. Fault::out_of_range where PostgreSQL raises.
+[[nodiscard]] Value date_to_timestamp(Date date);
+[[nodiscard]] Value timestamp_to_date(Timestamp instant);
+
+/// date + days and date - date.
+[[nodiscard]] Value add_days(Date date, std::int64_t days);
+[[nodiscard]] Value days_between(Date later, Date earlier);
 
 }  // namespace viewgate::projection

@@ -17,6 +17,7 @@ using ledger::RegistryState;
 using ledger::Result;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class RegistryTest : public ::testing::Test {
  protected:
@@ -145,12 +146,12 @@ TEST_F(RegistryTest, a_table_is_named_as_people_do_and_refused_by_name) {
 
 TEST_F(RegistryTest, tables_are_described_with_their_types_and_keys) {
   session_.run(
-      "create type public.mood as enum ('a'); create collation public.loose (provider = icu, locale = 'und', "
+      "create type public.mood as enum ('b', 'a,\"é'); alter type public.mood add value 'c' before 'b'; create collation public.loose (provider = icu, locale = 'und', "
       "deterministic = "
       "false);"
       "create table public.t (a int8, \"B\" text, c numeric(5,2), gone int, d timestamptz, e mood, f text collate "
       "loose, "
-      "g int4[], primary key (\"B\", a)); alter table t drop column gone");
+      "g int4[], h mood[], primary key (\"B\", a)); alter table t drop column gone");
   const auto shapes = value_of(answer<std::vector<ledger::TableShape>>([&](auto done) {
     registry_.describe({{"public", "nowhere"}, {"public", "t"}}, done);
   }));
@@ -161,7 +162,10 @@ TEST_F(RegistryTest, tables_are_described_with_their_types_and_keys) {
     columns.push_back(column.name + " " + column.type + (column.has_deterministic_collation ? "" : " loose"));
   }
   EXPECT_THAT(columns, ElementsAre("a int8", "B text", "c numeric", "d timestamptz", "e public.mood", "f text loose",
-                                   "g _int4"));
+                                   "g _int4", "h public.mood[]"));
+  EXPECT_THAT(shapes[1].columns[4].labels, ElementsAre("c", "b", "a,\"é"));
+  EXPECT_EQ(shapes[1].columns[7].labels, shapes[1].columns[4].labels);
+  EXPECT_THAT(shapes[1].columns[0].labels, IsEmpty());
   EXPECT_THAT(shapes[1].primary_key, ElementsAre("B", "a"));
 }
 

@@ -19,9 +19,15 @@ Catalog demo_catalog() {
   CatalogTable odd;
   odd.schema = "public";
   odd.name = "odd";
-  odd.columns = {{"id", "int8"},       {"space", "text"}, {"small", "int2"},   {"amount", "numeric"},
-                 {"label", "varchar"}, {"flag", "bool"},  {"uid", "uuid"},     {"at", "timestamptz"},
-                 {"due", "date"},      {"doc", "jsonb"},  {"\"A b\\", "text"}, {"folded", "text", false}};
+  odd.columns = {{"id", "int8"},       {"space", "text"},
+                 {"small", "int2"},    {"amount", "numeric"},
+                 {"label", "varchar"}, {"flag", "bool"},
+                 {"uid", "uuid"},      {"at", "timestamptz"},
+                 {"due", "date"},      {"doc", "jsonb"},
+                 {"\"A b\\", "text"},  {"folded", "text", false},
+                 {"span", "interval"}, {"mood", "public.mood", true, {"sad", "ok", "happy"}},
+                 {"tags", "_text"},    {"code", "bpchar"},
+                 {"real4", "float4"},  {"real8", "float8"}};
   odd.primary_key = {"space", "id"};
   odd.capture = 43;
   odd.space_column = "space";

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "projection/fixture.hpp"
 #include "projection/group_index.hpp"
 
@@ -56,8 +59,18 @@ TEST(Index, values_are_found_by_the_equality_of_their_type) {
                                       {"n is not distinct from 3", R"({"id": 1, "n": 4})", true, 1},
                                       {"not (n = 3)", R"({"id": 1, "n": 3})", true, 1},
                                       {"n <> 3", R"({"id": 1, "n": 3})", true, 1},
-                                      {"n = 3 or n = 4", R"({"id": 1, "n": 5})", true, 1},
-                                      {"n > 3", R"({"id": 1, "n": 1})", true, 1}}) {
+                                      {"n = 3 or n = 4", R"({"id": 1, "n": 5})", false, 0},
+                                      {"n = 3 or owner = 'a'", R"({"id": 1, "n": 5, "owner": "a"})", true, 0},
+                                      {"n = 3 or owner = 'a'", R"({"id": 1, "n": 5, "owner": "b"})", false, 0},
+                                      {"n = 3 or owner is null", R"({"id": 1, "n": 5})", true, 1},
+                                      {"n between 2 and 4", R"({"id": 1, "n": 4})", true, 0},
+                                      {"n between 2 and 4", R"({"id": 1, "n": 5})", false, 0},
+                                      {"n > 2 and n < 4", R"({"id": 1, "n": 2})", false, 0},
+                                      {"n < 2 or n > 4 or owner = 'a'", R"({"id": 1, "n": 3, "owner": "a"})", true, 0},
+                                      {"n < null", R"({"id": 1, "n": 3})", false, 0},
+                                      {"owner = 'a' and n > 2", R"({"id": 1, "n": 1, "owner": "a"})", true, 0},
+                                      {"n > 3", R"({"id": 1, "n": 1})", false, 0},
+                                      {"10 / n > 3", R"({"id": 1, "n": 0})", true, 1}}) {
     GroupIndex index;
     const GroupPtr group = group_where("id int primary key, owner text, n int, amount numeric", "id", each.condition);
     EXPECT_TRUE(index.add(group));
@@ -71,6 +84,52 @@ TEST(Index, values_are_found_by_the_equality_of_their_type) {
     EXPECT_TRUE(index.remove(group->id()));
     EXPECT_FALSE(index.remove(group->id()));
     EXPECT_EQ(index.find("s1", "r"), nullptr);
+  }
+}
+
+TEST(Index, the_value_of_the_caller_is_chosen_before_one_that_all_groups_have) {
+  const ModelPtr model = model_where("id int primary key, a text, zone text, n int", "id",
+                                     "a = 'open' and n > params.n and zone = params.zone");
+  GroupIndex index;
+  for (int i = 0; i < 100; ++i) {
+    const std::string params = R"({"n": 5, "zone": "z)" + std::to_string(i) + "\"}";
+    index.add(projection::bind(*model, "v", params, "{}", "s1").value().group);
+  }
+  const CollectionIndex& collection = index.find("s1", "r")->front();
+  const auto record = Record::parse(collection.table().layout, R"({"a": "open", "n": 9, "id": 1, "zone": "z7"})");
+  std::vector<const GroupPtr*> found;
+  collection.candidates(nullptr, &*record, found);
+  EXPECT_EQ(found.size(), 1U);
+}
+
+// Against asking every interval, while intervals come and go.
+TEST(Index, ranges_find_exactly_the_intervals_that_hold_the_value) {
+  const ModelPtr model =
+      model_where("id int primary key, n int", "id",
+                  "(n >= params.low or params.low is null) and (n < params.high or params.high is null)");
+  std::mt19937_64 random(7);
+  const auto bound = [&random] { return random() % 5 == 0 ? std::string("null") : std::to_string(random() % 50); };
+  GroupIndex index;
+  std::vector<GroupPtr> groups;
+  for (int step = 0; step < 2000; ++step) {
+    if (!groups.empty() && random() % 3 == 0) {
+      const auto at = static_cast<std::ptrdiff_t>(random() % groups.size());
+      EXPECT_TRUE(index.remove(groups[static_cast<std::size_t>(at)]->id()));
+      groups.erase(groups.begin() + at);
+    } else {
+      const std::string params = "{\"low\": " + bound() + ", \"high\": " + bound() + "}";
+      GroupPtr group = projection::bind(*model, "v", params, "{}", "s1").value().group;
+      if (index.add(group)) groups.push_back(std::move(group));
+    }
+    if (groups.empty()) continue;
+    const CollectionIndex& collection = index.find("s1", "r")->front();
+    const std::string text = "{\"id\": 1, \"n\": " + std::to_string(random() % 52) + "}";
+    const auto record = Record::parse(collection.table().layout, text);
+    std::vector<const GroupPtr*> found;
+    collection.candidates(nullptr, &*record, found);
+    const auto inside = std::count_if(groups.begin(), groups.end(),
+                                      [&record](const GroupPtr& group) { return group->includes(*record); });
+    ASSERT_EQ(static_cast<std::ptrdiff_t>(found.size()), inside) << text;
   }
 }
 
