@@ -35,7 +35,7 @@ void check_file(const Config& config, const std::string& file) {
     checked = check_model(text, file);
   }
   print_warnings(checked);
-  std::cout << file << ": " << checked.views << " views, no problems\n";
+  std::cout << checked.report << file << ": " << checked.views << " views, no problems\n";
 }
 
 void show_model(const Config& config) {
@@ -56,9 +56,10 @@ void add_model_commands(CLI::App& app) {
   for (const char* name : {"apply", "check", "show"}) {
     const std::string verb = name;
     auto* command = model->add_subcommand(
-        verb, verb == "apply"   ? "check a model, capture the tables it names, and put it in force on all nodes"
-              : verb == "check" ? "say what is wrong with a model; changes nothing"
-                                : "print the model in force");
+        verb, verb == "apply" ? "check a model, capture the tables it names, and put it in force on all nodes"
+              : verb == "check"
+                  ? "say what is wrong with a model, or what each view needs and who is admitted; changes nothing"
+                  : "print the model in force");
     const auto flags = std::make_shared<ConfigFlags>(*command, database_keys);
     if (verb != "show") command->add_option("FILE", *file, "the model, as SQL")->required();
     command->callback([verb, flags, file] {

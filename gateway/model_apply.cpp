@@ -2,6 +2,7 @@
 
 #include "gateway/model_loader.hpp"
 #include "projection/digest.hpp"
+#include "projection/expression_text.hpp"
 #include "projection/pushdown.hpp"
 
 namespace viewgate::gateway {
@@ -13,6 +14,7 @@ AppliedModel checked(const std::string& text, const std::string& file, const pro
   AppliedModel out;
   out.warnings = problems_text(parsed.warnings, file);
   out.views = parsed.model->views.size();
+  out.report = projection::report(*parsed.model);
   for (const auto& [name, table] : parsed.model->tables) {
     if (!table->conflict_groups.empty()) out.conflict_groups[table->collection] = table->conflict_groups;
   }

@@ -14,6 +14,7 @@ struct AppliedModel {
   std::vector<std::string> captured;  ///< tables whose capture was made, or found as the model wants it
   std::string warnings;               ///< a line each
   std::size_t views = 0;
+  std::string report;  ///< what each view shows and needs, and who is admitted
   ledger::DeclaredGroups conflict_groups;
 };
 

@@ -146,7 +146,8 @@ TEST_F(RegistryTest, a_table_is_named_as_people_do_and_refused_by_name) {
 
 TEST_F(RegistryTest, tables_are_described_with_their_types_and_keys) {
   session_.run(
-      "create type public.mood as enum ('b', 'a,\"é'); alter type public.mood add value 'c' before 'b'; create collation public.loose (provider = icu, locale = 'und', "
+      "create type public.mood as enum ('b', 'a,\"é'); alter type public.mood add value 'c' before 'b'; create "
+      "collation public.loose (provider = icu, locale = 'und', "
       "deterministic = "
       "false);"
       "create table public.t (a int8, \"B\" text, c numeric(5,2), gone int, d timestamptz, e mood, f text collate "

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "projection/expression_text.hpp"
 #include "projection/fixture.hpp"
 
 namespace viewgate::testing {
@@ -328,6 +329,53 @@ TEST(Model, a_model_that_holds_is_whole) {
   EXPECT_TRUE(partial.left_out.empty());
   EXPECT_TRUE(partial.problems.empty());
   EXPECT_FALSE(parse_what_holds("create view", Catalog{}).model);
+}
+
+TEST(Model, a_report_says_what_each_view_needs_and_who_is_admitted) {
+  const ModelPtr model = parse_or_throw(R"(
+    create table o (like public.odd) with (space = 'space');
+    create view plain as select space, id from o;
+    create view quick as select space, id, label as title, lower(label) || '!' as slug from o
+      where small > params.least and (mood = any(params.moods) or label = claims.sub) and not (at < 'infinity')
+        and case when flag then id else small end = 5 and label like 'it''s%' and due in ('2024-01-01', null);
+    create policy members on quick using (space.name = any(claims.spaces) and claims.level::int >= 3);
+    create policy own on o using (label = claims.sub or doc @> '{"a": 1}');)");
+  EXPECT_EQ(report(*model), R"(view plain over public.odd
+  shows       space, id
+  parameters  none
+  claims      sub text
+  admits      nobody: no policy is on it
+  limited by  policy own where (label = claims.sub) or (doc @> '{"a": 1}')
+view quick over public.odd
+  shows       space, id, label as title, lower(label) || '!' as slug
+  parameters  least smallint, moods public.mood[]
+  claims      level integer, spaces text[], sub text
+  admits      policy members where (space.name = any (claims.spaces)) and (claims.level >= 3)
+  limited by  policy own where (label = claims.sub) or (doc @> '{"a": 1}')
+)");
+  EXPECT_EQ(
+      text_of(model->view("quick")->predicate.children.front(), model->view("quick")->table->layout),
+      "(small > params.least) and ((mood = any (params.moods)) or (label = claims.sub)) and (not (at < 'infinity')) "
+      "and (case when flag then id else small end = 5) and (label like 'it''s%') and "
+      "(due = any (array['2024-01-01', null]))");
+}
+
+// A list of ten thousand is searched; it fits a statement, and beyond that it is a parameter.
+TEST(Model, an_in_list_may_have_ten_thousand_values) {
+  std::string list;
+  for (int i = 0; i < 10'000; ++i) list += (i == 0 ? "" : ",") + std::to_string(i * 3);
+  const GroupPtr written = group_where("id int primary key, n int8", "id", "n in (" + list + ")");
+  const GroupPtr given =
+      group_where("id int primary key, n int8", "id", "n = any(params.list)", "{\"list\":[" + list + "]}");
+  const GroupPtr excluded =
+      group_where("id int primary key, n int8", "id", "n <> all(params.list)", "{\"list\":[null," + list + "]}");
+  for (const GroupPtr& group : {written, given}) {
+    EXPECT_EQ(decide(*group, R"({"id": 1, "n": 29997})"), true);
+    EXPECT_EQ(decide(*group, R"({"id": 1, "n": 0})"), true);
+    EXPECT_EQ(decide(*group, R"({"id": 1, "n": 29998})"), false);
+    EXPECT_EQ(decide(*group, R"({"id": 1, "n": null})"), false);
+  }
+  EXPECT_EQ(decide(*excluded, R"({"id": 1, "n": 1})"), false) << "NULL in the list: unknown";
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(ViewsPage, its_model_loads) {
   ASSERT_FALSE(model_of_the_page().empty());
   EXPECT_EQ(problems_of(model_of_the_page()), "");
   const ModelPtr model = parse_or_throw(model_of_the_page());
-  EXPECT_EQ(model->views.size(), 3U);
+  EXPECT_EQ(model->views.size(), 4U);
   EXPECT_EQ(model->view("urgent")->parameters.size(), 3U);
 }
 
@@ -64,7 +64,10 @@ TEST(ViewsPage, its_records_are_decided_as_it_says) {
     std::stringstream in(line);
     for (std::string cell; std::getline(in, cell, '`');) cells.push_back(cell);
     ASSERT_EQ(cells.size(), 5U) << line;
-    const GroupPtr group = group_where("id int primary key, title text, priority int4, amount numeric", "id", cells[3]);
+    const GroupPtr group = group_where(
+        "id int primary key, title text, priority int4, amount numeric, ratio float8, due date, seen timestamptz, tags "
+        "text[], doc jsonb",
+        "id", cells[3]);
     const auto inside = decide(*group, cells[1]);
     EXPECT_EQ(!inside ? " | error |" : *inside ? " | inside |" : " | outside |", cells[4]) << line;
     ++rows;

@@ -1,0 +1,106 @@
+// Cases about types and names, end to end: what a database holds reaches the client as it is, whatever it is called.
+#include <gmock/gmock.h>
+
+#include "support/line.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* tables = R"(
+create type public.mood as enum ('sad', 'ok', 'happy');
+create table public."OrderLine" (
+  space text, "__proto__" int4 primary key, "A b" text, title text, at timestamptz, due date, feels public.mood,
+  tags text[], doc jsonb, hidden text))";
+
+constexpr const char* model = R"(
+create table "OrderLine" (like public."OrderLine") with (space = 'space');
+create table plain (id int4 primary key, label text);
+create view lines as select "__proto__", "A b", lower(title) as slug, at, due, tags from "OrderLine"
+  where (at >= '2024-01-01' or due < '0001-01-01') and coalesce(hidden, '') not like 'x%';
+create view content as select "__proto__" from "OrderLine"
+  where feels >= 'ok' and tags && params.tags and doc @> '{"kind": "bug"}' and (doc ->> 'n')::float8 > 0.5;
+create policy readers on lines using (claims.role = 'reader');
+create policy everyone on content using (claims.role = 'reader');
+)";
+
+class Types : public ::testing::Test {
+ protected:
+  static Line& shared() {
+    static Line line(durable_cluster(), {.tables = tables, .model = model});
+    return line;
+  }
+  std::string insert(int key, const std::string& columns, const std::string& values) const {
+    return "insert into public.\"OrderLine\" (space, \"__proto__\", " + columns + ") values ('" + space + "', " +
+           std::to_string(key) + ", " + values + ")";
+  }
+
+  Line& line = shared();
+  std::string space = line.new_space();
+};
+
+TEST_F(Types, case_33_an_instant_has_one_text_in_snapshot_and_stream_whatever_the_writer_s_time_zone) {
+  WsClient live(line.port(), line.reader());
+  live.open({.space = space, .view = "lines"});
+  PgSession writer(line.database());
+  writer.run("set timezone = 'Asia/Kolkata'; set datestyle = 'German'");
+  writer.run(insert(1, "at, due", "'2024-01-02 08:34:05.6', '2024-01-02'"));
+  const std::string streamed = live.next().text;
+  EXPECT_THAT(streamed, HasSubstr(R"("at":"2024-01-02T03:04:05.6+00:00","due":"2024-01-02")"));
+  writer.run(insert(2, "at, due", "'infinity', '-infinity'"));
+  EXPECT_THAT(live.next().text, HasSubstr(R"("at":"infinity","due":"-infinity")"));
+  writer.run(insert(3, "at, due", "'0044-03-15 12:00:00+00 BC', '0044-03-15 BC'"));
+  EXPECT_THAT(live.next().text, HasSubstr(R"("at":"0044-03-15T12:00:00+00:00 BC","due":"0044-03-15 BC")"));
+  WsClient late(line.port(), line.reader());
+  const Opened opened = late.open({.space = space, .view = "lines"});
+  ASSERT_EQ(opened.records.size(), 3U);
+  for (const std::string& record : opened.records) {
+    const std::string text = Document{record}.raw("record");
+    if (Document{record}.raw("key") == "[1]") EXPECT_THAT(streamed, HasSubstr(text));
+  }
+}
+
+TEST_F(Types, case_35_names_are_taken_as_they_are_and_an_odd_one_stops_nothing) {
+  WsClient client(line.port(), line.reader());
+  client.open({.space = space, .view = "lines"});
+  line.sql(insert(35, "\"A b\", title, at, tags", "'it''s', 'ÉTÉ Plus', 'infinity', '{a,NULL}'"));
+  EXPECT_THAT(client.next().text,
+              HasSubstr(R"("record":{"__proto__":35,"A b":"it's","slug":"ÉtÉ plus","at":"infinity",)"
+                        R"("due":null,"tags":["a", null]})"));
+  line.sql("update public.\"OrderLine\" set \"A b\" = 'b' where \"__proto__\" = 35");
+  EXPECT_THAT(client.next().text, HasSubstr(R"({"kind":"updated","key":[35],"changed":{"A b":"b"}})"));
+}
+
+TEST_F(Types, a_change_of_what_the_view_does_not_show_is_no_event) {
+  WsClient client(line.port(), line.reader());
+  client.open({.space = space, .view = "lines"});
+  line.sql(insert(7, "title, at, hidden", "'Title', 'infinity', 'a secret'"));
+  EXPECT_THAT(client.next().text, AllOf(HasSubstr("\"slug\":\"title\""), Not(HasSubstr("secret"))));
+  line.sql("update public.\"OrderLine\" set hidden = 'another secret', title = 'TITLE' where \"__proto__\" = 7");
+  line.sql("update public.\"OrderLine\" set hidden = 'x' where \"__proto__\" = 7");
+  const Document next = client.next();
+  EXPECT_THAT(next.text, AllOf(HasSubstr(R"({"kind":"removed_from_scope","key":[7]})"), Not(HasSubstr("secret"))));
+}
+
+TEST_F(Types, enums_arrays_and_documents_decide_in_snapshot_and_stream_alike) {
+  const std::string rows = insert(1, "feels, tags, doc", R"('sad', '{a}', '{"kind": "bug", "n": 1}')") + ";" +
+                           insert(2, "feels, tags, doc", R"('happy', '{b,a}', '{"kind": "bug", "n": 0.75}')") + ";" +
+                           insert(3, "feels, tags, doc", R"('ok', '{c}', '{"kind": "bug", "n": 1}')") + ";" +
+                           insert(4, "feels, tags, doc", R"('ok', '{a}', '{"kind": "wish", "n": 1}')") + ";" +
+                           insert(5, "feels, tags, doc", R"('ok', '{a}', '{"kind": "bug", "n": "many"}')");
+  const std::string params = R"({"tags":["a","z"]})";
+  WsClient live(line.port(), line.reader());
+  live.open({.space = space, .view = "content", .params = params});
+  line.sql(rows);
+  EXPECT_THAT(live.next().text, AllOf(HasSubstr("\"key\":[2]"), Not(HasSubstr("\"key\":[5]"))));
+  WsClient late(line.port(), line.reader());
+  const Opened opened = late.open({.space = space, .view = "content", .params = params});
+  ASSERT_EQ(opened.records.size(), 1U);
+  EXPECT_EQ(Document{opened.records[0]}.raw("key"), "[2]");
+}
+
+}  // namespace
+}  // namespace viewgate::testing
