@@ -59,7 +59,9 @@ TEST_F(Types, case_33_an_instant_has_one_text_in_snapshot_and_stream_whatever_th
   ASSERT_EQ(opened.records.size(), 3U);
   for (const std::string& record : opened.records) {
     const std::string text = Document{record}.raw("record");
-    if (Document{record}.raw("key") == "[1]") EXPECT_THAT(streamed, HasSubstr(text));
+    if (Document{record}.raw("key") == "[1]") {
+      EXPECT_THAT(streamed, HasSubstr(text));
+    }
   }
 }
 
