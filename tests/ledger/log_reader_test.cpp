@@ -152,6 +152,21 @@ TEST_F(ReaderTest, row_42_below_the_horizon_is_unavailable_and_the_last_pruned_p
   EXPECT_EQ(other.error().code, errc::history_diverged);
 }
 
+TEST_F(ReaderTest, a_position_before_erased_values_is_refused_and_one_behind_them_is_not) {
+  for (int i = 1; i <= 5; ++i) append("s1", i);
+  const Position second = position("s1", 2);
+  const Position third = position("s1", 3);
+  // append() writes record [i] in commit i; a record is erased when it is gone.
+  session_.run("delete from viewgate.records where space = 's1' and key = '[3]'");
+  session_.run("select viewgate.erase_record('s1', 'notes', '[3]')");
+  const auto refused = read("s1", second, 1 << 20);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::history_erased);
+  EXPECT_TRUE(parts_.empty()) << "nothing of what lies before it, either";
+  EXPECT_EQ(value_of(read("s1", third, 1 << 20)).sequence, Sequence{5});
+  EXPECT_EQ(parts_.size(), 2U);
+}
+
 TEST_F(ReaderTest, a_hole_in_the_log_is_never_handed_on) {
   for (int i = 1; i <= 5; ++i) append("s1", i);
   session_.run(

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include "ledger/loop.hpp"
 #include "ledger/store.hpp"
 #include "ledger/writers.hpp"
@@ -68,6 +72,11 @@ class StoreTest : public ::testing::Test {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, code);
     EXPECT_THAT(result.error().detail, HasSubstr(detail));
+  }
+
+  static void expect_refused_stream(const ledger::Result<ledger::LogPage>& result, errc code) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, code) << result.error().detail;
   }
 
   const std::string conninfo_;
@@ -204,6 +213,94 @@ TEST_F(StoreTest, a_page_ends_before_its_byte_limit_and_a_larger_commit_is_refus
   EXPECT_THAT(sequences(value_of(loop_.await(store.pull("s1", Sequence{2}, 100)))), ElementsAre(3));
   expect_refused(loop_.await(store.pull("s1", Sequence{3}, 100)), errc::commit_too_large, "commit 4 of space 's1'");
   EXPECT_THAT(sequences(value_of(pull(3, 100))), ElementsAre(4)) << "and the pool works on";
+}
+
+TEST_F(StoreTest, a_page_in_parts_is_the_page) {
+  for (const int changes : {2, 600, 1, 40}) commit(changes);
+  for (const std::int64_t limit : {1, 3, 602, 643, 1000}) {
+    for (const std::int64_t after : {0, 1, 3}) {
+      const PullPage page = value_of(pull(after, limit));
+      std::vector<Commit> commits;
+      const auto take = [&](const ledger::CommitPartPtr& part) {
+        if (part->first) commits.push_back(Commit{part->space, part->position, part->provenance, {}});
+        auto& changes = commits.back().changes;
+        changes.insert(changes.end(), part->changes.begin(), part->changes.end());
+        std::ranges::sort(changes, {}, &ledger::Change::ordinal);
+        return true;
+      };
+      const auto end = value_of(loop_.await(store_.stream("s1", Sequence{after}, limit, take)));
+      EXPECT_EQ(end.next_cursor, page.next_cursor);
+      EXPECT_EQ(end.has_more(), page.has_more);
+      EXPECT_EQ(end.stamp, page.commits.back().position.stamp);
+      ASSERT_EQ(commits.size(), page.commits.size()) << limit << " after " << after;
+      for (std::size_t i = 0; i < commits.size(); ++i) {
+        EXPECT_EQ(commits[i].position, page.commits[i].position);
+        ASSERT_EQ(commits[i].changes.size(), page.commits[i].changes.size());
+        for (std::size_t k = 0; k < commits[i].changes.size(); ++k) {
+          EXPECT_EQ(commits[i].changes[k].key, page.commits[i].changes[k].key);
+          EXPECT_EQ(commits[i].changes[k].after, page.commits[i].changes[k].after);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StoreTest, case_23_a_large_commit_streams_in_bounded_parts_at_its_takers_pace) {
+  session_.run("create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space')");
+  session_.run("insert into big select i, 's1', repeat('x', 900) from generate_series(1, 20000) i");
+  number_all(session_);
+  StoreOptions small;
+  small.part_bytes_max = 50'000;
+  Store store(pool_, small);
+  /// Takes five parts, then nothing until the loop has turned.
+  struct Taker final : ledger::pg::Pace {
+    explicit Taker(Loop& loop) : timer(loop.io()) {}
+    [[nodiscard]] bool is_full() const override { return held >= 5; }
+    boost::asio::awaitable<void> wait_for_room() override {
+      ++waits;
+      timer.expires_after(std::chrono::milliseconds(1));
+      co_await timer.async_wait(boost::asio::use_awaitable);
+      held = 0;
+    }
+    boost::asio::steady_timer timer;
+    int held = 0;
+    int held_max = 0;
+    int waits = 0;
+  } taker(loop_);
+  std::size_t changes = 0;
+  const auto take = [&](const ledger::CommitPartPtr& part) {
+    changes += part->changes.size();
+    taker.held_max = std::max(taker.held_max, ++taker.held);
+    EXPECT_LE(part->changes.size(), 60U);
+    return true;
+  };
+  const auto end = value_of(loop_.await(store.stream("s1", Sequence{0}, 1, take, &taker)));
+  EXPECT_EQ(end.next_cursor, Sequence{1});
+  EXPECT_EQ(changes, 20000U);
+  EXPECT_EQ(taker.held_max, 5) << "no row is read while the taker is full";
+  EXPECT_GT(taker.waits, 50);
+}
+
+TEST_F(StoreTest, who_takes_no_more_parts_ends_the_stream_and_the_pool_works_on) {
+  for (int i = 0; i < 3; ++i) commit(1);
+  const auto take = [](const ledger::CommitPartPtr&) { return false; };
+  expect_refused_stream(loop_.await(store_.stream("s1", Sequence{0}, 100, take)), errc::rejected);
+  expect_refused_stream(loop_.await(store_.stream("s1", Sequence{4}, 100, take)), errc::invalid_cursor);
+  session_.run("select viewgate.prune('s1', 1)");
+  expect_refused_stream(loop_.await(store_.stream("s1", Sequence{1}, 100, take)), errc::history_unavailable);
+  EXPECT_THAT(sequences(value_of(pull(2, 100))), ElementsAre(3));
+}
+
+TEST_F(StoreTest, erased_values_are_told_as_such) {
+  session_.run("select viewgate.append('s1', '[{\"collection\": \"c\", \"key\": [1], \"put\": {\"n\": \"secret\"}}]')");
+  number_all(session_);
+  session_.run("delete from viewgate.records; select viewgate.erase_record('s1', 'c', '[1]')");
+  const PullPage page = value_of(pull(0, 10));
+  ASSERT_EQ(page.commits.at(0).changes.size(), 1U);
+  const ledger::Change& change = page.commits[0].changes[0];
+  EXPECT_EQ(change.kind, ledger::ChangeKind::erased);
+  EXPECT_EQ(change.key, "[1]");
+  EXPECT_FALSE(change.before || change.after);
 }
 
 TEST_F(StoreTest, a_large_commit_comes_in_the_order_of_its_ordinals) {

@@ -138,6 +138,23 @@ TEST_F(TailerTest, history_that_was_pruned_before_it_was_read_is_told) {
   EXPECT_TRUE(reaches("s1", 10));
 }
 
+TEST_F(TailerTest, values_that_were_erased_before_they_were_read_are_told) {
+  start();
+  watch("s1");
+  session_.run(append("s1", 1));
+  EXPECT_TRUE(reaches("s1", 1));
+  // Nothing runs in the loop while this happens: the tailer is behind.
+  for (int i = 2; i <= 4; ++i) session_.run(append("s1", i));
+  number_all(session_);
+  session_.run("delete from viewgate.records where key = '[3]'; select viewgate.erase_record('s1', 'notes', '[3]')");
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
+  EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_erased));
+  EXPECT_EQ(sink_.head("s1"), 4);
+  session_.run(append("s1", 5));
+  EXPECT_TRUE(reaches("s1", 5));
+  EXPECT_EQ(sink_.spaces["s1"].broken.size(), 1U);
+}
+
 TEST_F(TailerTest, a_log_with_a_hole_is_never_handed_on) {
   start();
   watch("s1");

@@ -211,6 +211,26 @@ TEST_F(TailerTest, case_05_pruning_keeps_the_newest_commits_by_sequence) {
   EXPECT_TRUE(sink_.spaces["s1"].broken.empty());
 }
 
+TEST_F(TailerTest, one_node_at_a_time_prunes) {
+  session_.run("select viewgate.set_retention(null, 3, null)");
+  for (int i = 1; i <= 9; ++i) {
+    session_.run(append("s1", i));
+    number_all(session_);
+  }
+  PgSession pruner(conninfo_);
+  pruner.run("select pg_advisory_lock(viewgate.pruner_lock())");
+  start();
+  watch("s1");
+  // The housekeeper has had its turn when it has seen a hole in a capture, which it looks for in the same round.
+  session_.run("create table t (id int primary key, space text); select viewgate.capture('t', 'space')");
+  session_.run("alter table t disable trigger viewgate_insert");
+  ASSERT_TRUE(loop_.until([&] { return session_.value("select state from viewgate.captures") == "broken"; }));
+  EXPECT_EQ(session_.value("select viewgate.retained_from('s1')"), "1") << "another one prunes";
+  pruner = PgSession(conninfo_);
+  EXPECT_TRUE(loop_.until([&] { return session_.value("select count(*) from viewgate.commits") == "3"; }));
+  EXPECT_EQ(session_.value("select viewgate.retained_from('s1')"), "7");
+}
+
 TEST_F(TailerTest, the_registry_is_read_again_when_a_capture_or_the_model_changes) {
   session_.run("create table t (id int primary key, space text)");
   start();

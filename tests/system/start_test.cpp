@@ -69,11 +69,11 @@ TEST_F(Start, a_port_in_use_is_told_with_the_port) {
                   port_in_use, std::to_string(other.port()));
 }
 
-TEST_F(Start, fsync_off_is_refused) {
+TEST_F(Start, row_58_fsync_off_is_refused) {
   expect_one_line(serve(PostgresCluster::shared().create_empty_database()), unsuitable_database, "fsync");
 }
 
-TEST_F(Start, a_schema_of_another_version_is_refused) {
+TEST_F(Start, row_58_a_schema_of_another_version_is_refused) {
   const std::string database = cluster.create_empty_database();
   ASSERT_EQ(run({program("viewgate"), "migrate", "--database", database}).status, 0);
   PgSession(database).run("update viewgate.schema_version set version = version + 1000");
@@ -157,7 +157,7 @@ TEST_F(Start, a_table_that_cannot_be_captured_is_told_with_its_reason) {
   EXPECT_EQ(PgSession(database).value("select count(*) from viewgate.captures"), "0");
 }
 
-TEST_F(Start, a_standby_is_refused) {
+TEST_F(Start, row_58_a_standby_is_refused) {
   PostgresCluster standby({.durability = ledger::Durability::durable});
   const std::string database = standby.create_empty_database();
   // PostgreSQL with this file in its directory is a standby from its next start on, of whatever primary.
