@@ -18,6 +18,13 @@ using GroupVersions = std::map<std::string, std::int64_t, std::less<>>;
 struct MutationToPlan {
   const MutationRequest* request = nullptr;
   const WriteRules* rules = nullptr;
+  std::size_t space = 0;  ///< in MutationBatch::spaces
+};
+
+/// What one transaction writes.
+struct MutationBatch {
+  std::vector<std::string> spaces;  ///< in the order of their names, each once
+  std::vector<MutationToPlan> requests;
 };
 
 /// What is wrong with the form of a request as far as can be told without the database; empty: nothing.

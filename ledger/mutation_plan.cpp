@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "ledger/mutation_form.hpp"
 #include "ledger/receipt_text.hpp"
@@ -10,7 +11,13 @@
 namespace viewgate::ledger {
 namespace {
 
-using Place = std::pair<std::string, std::string>;  ///< collection and key
+/// Which record.
+struct Place {
+  std::size_t space = 0;
+  std::string collection;
+  std::string key;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
 
 /// A record as it stands at some point of the batch.
 struct Held {
@@ -36,11 +43,11 @@ bool is_writable(std::string_view collection) { return collection.find('.') == s
 class Attempt {
  public:
   Attempt(const MutationToPlan& asked, Sequence sequence, const std::map<Place, Held>& standings)
-      : request_(*asked.request), rules_(*asked.rules), sequence_(sequence), held_(standings) {}
+      : request_(*asked.request), rules_(*asked.rules), space_(asked.space), sequence_(sequence), held_(standings) {}
 
   /// Goes on with the next mutation; false: the request is rejected.
   bool take(const Mutation& mutation, const std::string& key, const std::optional<std::string>& value) {
-    const Place place{mutation.collection, key};
+    const Place place{space_, mutation.collection, key};
     Held& now = touch(place);
     const std::optional<std::string> before = now.text;
     const std::optional<std::string> after = proposed(mutation, before, value);
@@ -125,12 +132,12 @@ class Attempt {
 
   void apply(Held& now, const Place& place, const std::optional<std::string>& after,
              const std::vector<std::string>& groups) {
-    Acknowledgement acknowledgement{place.first, place.second, std::nullopt, {}};
+    Acknowledgement acknowledgement{place.collection, place.key, std::nullopt, {}};
     if (now.text != after) {
       Change change;
       change.kind = !now.text ? ChangeKind::created : after ? ChangeKind::updated : ChangeKind::deleted;
-      change.collection = place.first;
-      change.key = place.second;
+      change.collection = place.collection;
+      change.key = place.key;
       change.before = now.text;
       change.after = after;
       change.groups = groups;
@@ -148,6 +155,7 @@ class Attempt {
 
   const MutationRequest& request_;
   const WriteRules& rules_;
+  const std::size_t space_;
   const Sequence sequence_;
   const std::map<Place, Held>& held_;
   std::map<Place, Held> touched_;
@@ -159,7 +167,7 @@ class Attempt {
 /// The batch on its way.
 class Planner {
  public:
-  explicit Planner(const MutationState& state) : state_(state), clients_(state.clients) {}
+  explicit Planner(const MutationState& state) : state_(state), heads_(state.heads), clients_(state.clients) {}
 
   void take(const MutationToPlan& asked) {
     const MutationRequest& request = *asked.request;
@@ -167,25 +175,26 @@ class Planner {
     const std::size_t first_record = next_record_;
     next_record_ += request.mutations.size();
     const std::optional<MutationState::Processed>& processed = state_.processed[next_request_++];
-    const auto client = clients_.find(request.client);
+    const auto client = clients_.find({asked.space, request.client});
     if (client != clients_.end() && client->second.principal != request.principal) {
       return answer(MutationAnswer::Kind::forbidden);
     }
     const std::int64_t last = client == clients_.end() ? 0 : client->second.last;
-    if (request.number <= last) return answer_again(request, processed);
+    if (request.number <= last) return answer_again(asked, processed);
     if (request.number > last + 1) return answer_gap(last + 1);
     if (const std::string fault = values_fault(request, first_record, values); !fault.empty()) {
       plan_.answers.emplace_back(Error{errc::invalid_mutation, "", fault});
       return;
     }
     process(asked, first_record, values);
-    clients_[request.client] = MutationState::Client{request.principal, request.number};
+    clients_[{asked.space, request.client}] = MutationState::Client{request.principal, request.number};
   }
 
   MutationPlan finish() {
     for (auto& [place, held] : held_) {
       if (!dirty_.contains(place) || (!held.existed && !held.text)) continue;
-      plan_.records.push_back(PlannedRecord{place.first, place.second, held.text, held.versions, held.existed});
+      plan_.records.push_back(
+          PlannedRecord{place.space, place.collection, place.key, held.text, held.versions, held.existed});
     }
     return std::move(plan_);
   }
@@ -233,8 +242,9 @@ class Planner {
     plan_.answers.emplace_back(std::move(out));
   }
 
-  void answer_again(const MutationRequest& request, const std::optional<MutationState::Processed>& processed) {
-    const auto now = fresh_.find({request.client, request.number});
+  void answer_again(const MutationToPlan& asked, const std::optional<MutationState::Processed>& processed) {
+    const MutationRequest& request = *asked.request;
+    const auto now = fresh_.find({asked.space, request.client, request.number});
     if (now == fresh_.end() && !processed) return answer(MutationAnswer::Kind::receipt_pruned);
     const bool is_same = now == fresh_.end() ? processed->has_same_body : now->second.body == request.body;
     if (!is_same) return answer(MutationAnswer::Kind::sequence_conflict);
@@ -251,8 +261,9 @@ class Planner {
 
   void process(const MutationToPlan& asked, std::size_t first_record, const Values& values) {
     const MutationRequest& request = *asked.request;
-    const Sequence sequence{state_.head.value + static_cast<std::int64_t>(plan_.commits.size()) + 1};
-    for (std::size_t i = 0; i < request.mutations.size(); ++i) load(request.mutations[i], first_record + i);
+    const Sequence sequence = heads_[asked.space].next();
+    heads_[asked.space] = sequence;
+    for (std::size_t i = 0; i < request.mutations.size(); ++i) load(asked, i, first_record + i);
     Attempt attempt(asked, sequence, held_);
     for (std::size_t i = 0; i < request.mutations.size(); ++i) {
       if (!attempt.take(request.mutations[i], *state_.records[first_record + i].key, values.of_mutations[i])) break;
@@ -260,6 +271,8 @@ class Planner {
     Receipt receipt{request.client, request.number, sequence, Outcome::rejected, {}};
     PlannedCommit commit;
     commit.request = &request;
+    commit.space = asked.space;
+    commit.sequence = sequence;
     commit.fields = values.fields;
     if (attempt.refused()) {
       receipt.text = rejected_text(request, sequence, *attempt.refused());
@@ -267,26 +280,26 @@ class Planner {
       commit.changes = static_cast<std::int64_t>(attempt.changes().size());
       receipt.outcome = commit.changes > 0 ? Outcome::applied : Outcome::no_op;
       receipt.text = applied_text(request, sequence, receipt.outcome, attempt.acknowledgements());
-      keep(attempt);
+      keep(asked.space, attempt);
     }
     commit.receipt = receipt.text;
     plan_.commits.push_back(std::move(commit));
-    fresh_.emplace(std::pair(request.client, request.number), Fresh{receipt, request.body});
+    fresh_.emplace(std::tuple(asked.space, request.client, request.number), Fresh{receipt, request.body});
     MutationAnswer out;
     out.receipt = std::move(receipt);
     plan_.answers.emplace_back(std::move(out));
   }
 
-  void load(const Mutation& mutation, std::size_t index) {
+  void load(const MutationToPlan& asked, std::size_t mutation, std::size_t index) {
     const MutationState::Record& record = state_.records[index];
-    held_.try_emplace(Place{mutation.collection, *record.key},
+    held_.try_emplace(Place{asked.space, asked.request->mutations[mutation].collection, *record.key},
                       Held{record.text, record.versions, record.text.has_value()});
   }
 
-  void keep(Attempt& attempt) {
+  void keep(std::size_t space, Attempt& attempt) {
     const auto of_commit = static_cast<std::int64_t>(plan_.commits.size()) + 1;
     for (Change& change : attempt.changes()) {
-      dirty_.emplace(change.collection, change.key);
+      dirty_.insert(Place{space, change.collection, change.key});
       plan_.changes.push_back(PlannedChange{of_commit, std::move(change)});
     }
     for (auto& [place, held] : attempt.touched()) held_[place] = std::move(held);
@@ -298,10 +311,11 @@ class Planner {
   };
 
   const MutationState& state_;
-  std::map<std::string, MutationState::Client, std::less<>> clients_;
+  std::vector<Sequence> heads_;
+  std::map<std::pair<std::size_t, std::string>, MutationState::Client> clients_;
   std::map<Place, Held> held_;
   std::set<Place> dirty_;
-  std::map<std::pair<std::string, std::int64_t>, Fresh> fresh_;
+  std::map<std::tuple<std::size_t, std::string, std::int64_t>, Fresh> fresh_;
   std::size_t next_request_ = 0;
   std::size_t next_record_ = 0;
   std::size_t next_json_ = 0;

@@ -1,4 +1,4 @@
-// Decides what a batch of requests of one space comes to: pure, from what the first half of the transaction has read to
+// Decides what a batch of requests comes to: pure, from what the first half of the transaction has read to
 // what the second half writes. In the order of arrival; a later request sees what earlier ones of the batch did.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ledger/error.hpp"
@@ -13,7 +14,7 @@
 
 namespace viewgate::ledger {
 
-/// What the space's lock showed of one batch.
+/// What the spaces' locks showed of one batch.
 struct MutationState {
   struct Client {
     std::string principal;
@@ -30,15 +31,17 @@ struct MutationState {
     GroupVersions versions;
   };
 
-  Sequence head;
-  std::map<std::string, Client, std::less<>> clients;
-  std::vector<std::optional<Processed>> processed;  ///< per request
-  std::vector<Record> records;                      ///< per mutation of all requests
-  std::vector<std::optional<std::string>> jsons;    ///< jsons_of, as jsonb prints them; none: it is not JSON
+  std::vector<Sequence> heads;                                    ///< per space
+  std::map<std::pair<std::size_t, std::string>, Client> clients;  ///< by space and id
+  std::vector<std::optional<Processed>> processed;                ///< per request
+  std::vector<Record> records;                                    ///< per mutation of all requests
+  std::vector<std::optional<std::string>> jsons;  ///< jsons_of, as jsonb prints them; none: it is not JSON
 };
 
 struct PlannedCommit {
   const MutationRequest* request = nullptr;
+  std::size_t space = 0;
+  Sequence sequence;
   std::int64_t changes = 0;
   std::optional<std::string> fields;
   std::string receipt;
@@ -51,6 +54,7 @@ struct PlannedChange {
 
 /// A record as the batch leaves it.
 struct PlannedRecord {
+  std::size_t space = 0;
   std::string collection;
   std::string key;
   std::optional<std::string> text;  ///< none: deleted
@@ -60,7 +64,7 @@ struct PlannedRecord {
 
 struct MutationPlan {
   std::vector<Result<MutationAnswer>> answers;  ///< per request
-  std::vector<PlannedCommit> commits;           ///< of the requests that are processed now: head + 1, head + 2, …
+  std::vector<PlannedCommit> commits;  ///< of the requests that are processed now: head + 1, head + 2, … per space
   std::vector<PlannedChange> changes;
   std::vector<PlannedRecord> records;
 };

@@ -4,13 +4,15 @@ namespace viewgate::ledger {
 namespace {
 
 constexpr const char* kOpen =
-    "select what, nth, n, m, a, b, c from viewgate.open_mutations($1, $2::text[], $3::bigint[], $4::text[], "
-    "$5::text[], $6::text[], $7::text[])";
+    "select what, nth, n, m, a, b, c from viewgate.open_mutations($1::text[], $2::int[], $3::text[], $4::bigint[], "
+    "$5::text[], $6::int[], $7::text[], $8::text[], $9::text[])";
 
 constexpr const char* kWrite =
-    "select viewgate.write_mutations($1, $2::bigint, $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], "
-    "$8::text[], $9::text[], $10::text[], $11::int[], $12::text[], $13::text[], $14::text[], $15::text[], "
-    "$16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::boolean[])";
+    "select viewgate.write_mutations($1::text[], $2::int[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], "
+    "$7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::int[], $13::text[], $14::text[], "
+    "$15::text[], "
+    "$16::text[], $17::text[], $18::text[], $19::int[], $20::text[], $21::text[], $22::text[], $23::text[], "
+    "$24::boolean[])";
 
 constexpr const char* kLookUp =
     "select l.principal, l.last, c.sequence, c.receipt from viewgate.clients l "
@@ -21,6 +23,9 @@ constexpr const char* kLookUp =
 using Texts = std::vector<std::optional<std::string>>;
 using Numbers = std::vector<std::int64_t>;
 
+/// SQL counts from 1.
+std::int64_t place_of(std::size_t space) { return static_cast<std::int64_t>(space) + 1; }
+
 std::optional<std::string> null_if_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string>(text);
 }
@@ -30,6 +35,8 @@ std::string letter_of(ChangeKind kind) {
 }
 
 void add_commits(pg::Params& params, const MutationPlan& plan) {
+  Numbers of_space;
+  Numbers sequences;
   Numbers changes;
   Texts principals;
   Texts clients;
@@ -39,6 +46,8 @@ void add_commits(pg::Params& params, const MutationPlan& plan) {
   Texts receipts;
   Texts bodies;
   for (const PlannedCommit& commit : plan.commits) {
+    of_space.push_back(place_of(commit.space));
+    sequences.push_back(commit.sequence.value);
     changes.push_back(commit.changes);
     principals.emplace_back(commit.request->principal);
     clients.emplace_back(commit.request->client);
@@ -48,7 +57,7 @@ void add_commits(pg::Params& params, const MutationPlan& plan) {
     receipts.emplace_back(commit.receipt);
     bodies.emplace_back(commit.request->body);
   }
-  params.emplace_back(pg::array_text(changes));
+  for (const Numbers* each : {&of_space, &sequences, &changes}) params.emplace_back(pg::array_text(*each));
   params.emplace_back(pg::array_text(principals));
   params.emplace_back(pg::array_text(clients));
   params.emplace_back(pg::array_text(numbers));
@@ -79,18 +88,21 @@ void add_changes(pg::Params& params, const MutationPlan& plan) {
 }
 
 void add_records(pg::Params& params, const MutationPlan& plan) {
+  Numbers of_space;
   Texts collections;
   Texts keys;
   Texts values;
   Texts versions;
   Texts existed;
   for (const PlannedRecord& record : plan.records) {
+    of_space.push_back(place_of(record.space));
     collections.emplace_back(record.collection);
     keys.emplace_back(record.key);
     values.push_back(record.text);
     versions.emplace_back(versions_text(record.versions));
     existed.emplace_back(record.existed ? "t" : "f");
   }
+  params.emplace_back(pg::array_text(of_space));
   for (const Texts* texts : {&collections, &keys, &values, &versions, &existed}) {
     params.emplace_back(pg::array_text(*texts));
   }
@@ -98,38 +110,49 @@ void add_records(pg::Params& params, const MutationPlan& plan) {
 
 }  // namespace
 
-std::vector<pg::Statement> opening_of(const std::vector<MutationToPlan>& requests) {
+std::vector<pg::Statement> opening_of(const MutationBatch& batch, std::chrono::milliseconds shared_lock_time_max) {
+  Numbers of_space;
   std::vector<std::string> clients;
   Numbers numbers;
   std::vector<std::string> bodies;
+  Numbers mutation_space;
   std::vector<std::string> collections;
   std::vector<std::string> keys;
-  for (const MutationToPlan& asked : requests) {
+  for (const MutationToPlan& asked : batch.requests) {
+    of_space.push_back(place_of(asked.space));
     clients.push_back(asked.request->client);
     numbers.push_back(asked.request->number);
     bodies.push_back(asked.request->body);
     for (const Mutation& mutation : asked.request->mutations) {
+      mutation_space.push_back(place_of(asked.space));
       collections.push_back(mutation.collection);
       keys.push_back(mutation.key);
     }
   }
-  std::vector<pg::Statement> out(2);
-  out[0].sql = "begin isolation level read committed";
-  out[1].sql = kOpen;
-  pg::Params& params = out[1].params;
-  params.emplace_back(requests.front().request->space);
-  params.emplace_back(pg::array_text(clients));
-  params.emplace_back(pg::array_text(numbers));
-  params.emplace_back(pg::array_text(bodies));
-  params.emplace_back(pg::array_text(collections));
-  params.emplace_back(pg::array_text(keys));
-  params.emplace_back(pg::array_text(jsons_of(requests)));
+  std::vector<pg::Statement> out;
+  out.emplace_back().sql = "begin isolation level read committed";
+  if (batch.spaces.size() > 1) {
+    out.emplace_back().sql = "set local lock_timeout = " + std::to_string(shared_lock_time_max.count());
+  }
+  pg::Statement& open = out.emplace_back();
+  open.sql = kOpen;
+  open.params.emplace_back(pg::array_text(batch.spaces));
+  open.params.emplace_back(pg::array_text(of_space));
+  open.params.emplace_back(pg::array_text(clients));
+  open.params.emplace_back(pg::array_text(numbers));
+  open.params.emplace_back(pg::array_text(bodies));
+  open.params.emplace_back(pg::array_text(mutation_space));
+  open.params.emplace_back(pg::array_text(collections));
+  open.params.emplace_back(pg::array_text(keys));
+  open.params.emplace_back(pg::array_text(jsons_of(batch.requests)));
   return out;
 }
 
-MutationState state_of(const pg::Rows& rows, const std::vector<MutationToPlan>& requests) {
+MutationState state_of(const pg::Rows& rows, const MutationBatch& batch) {
+  const std::vector<MutationToPlan>& requests = batch.requests;
   enum Column { what, nth, n, m, a, b, c };
   MutationState out;
+  out.heads.resize(batch.spaces.size());
   out.processed.resize(requests.size());
   std::size_t mutations = 0;
   for (const MutationToPlan& asked : requests) mutations += asked.request->mutations.size();
@@ -139,9 +162,10 @@ MutationState state_of(const pg::Rows& rows, const std::vector<MutationToPlan>& 
     const pg::Row row = rows[i];
     const char kind = row.text(what).front();
     if (kind == 'h') {
-      out.head = Sequence{row.integer(n)};
+      out.heads[static_cast<std::size_t>(row.integer(nth) - 1)] = Sequence{row.integer(n)};
     } else if (kind == 'c') {
-      out.clients.emplace(row.string(a), MutationState::Client{row.string(b), row.integer(n)});
+      const auto space = static_cast<std::size_t>(row.integer(nth) - 1);
+      out.clients.emplace(std::pair(space, row.string(a)), MutationState::Client{row.string(b), row.integer(n)});
     } else if (kind == 'r') {
       out.processed[static_cast<std::size_t>(row.integer(nth) - 1)] =
           MutationState::Processed{Sequence{row.integer(n)}, row.string(a), row.integer(m) == 1};
@@ -157,14 +181,12 @@ MutationState state_of(const pg::Rows& rows, const std::vector<MutationToPlan>& 
   return out;
 }
 
-std::vector<pg::Statement> closing_of(const std::vector<MutationToPlan>& requests, Sequence head,
-                                      const MutationPlan& plan) {
+std::vector<pg::Statement> closing_of(const MutationBatch& batch, const MutationPlan& plan) {
   std::vector<pg::Statement> out;
   if (!plan.commits.empty()) {
     pg::Statement& write = out.emplace_back();
     write.sql = kWrite;
-    write.params.emplace_back(requests.front().request->space);
-    write.params.emplace_back(std::to_string(head.value));
+    write.params.emplace_back(pg::array_text(batch.spaces));
     add_commits(write.params, plan);
     add_changes(write.params, plan);
     add_records(write.params, plan);

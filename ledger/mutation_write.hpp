@@ -11,15 +11,15 @@
 
 namespace viewgate::ledger {
 
-/// begin, and viewgate.open_mutations. All requests are of one space.
-[[nodiscard]] std::vector<pg::Statement> opening_of(const std::vector<MutationToPlan>& requests);
+/// begin, and viewgate.open_mutations. Where there are several spaces, a lock is waited for only so long.
+[[nodiscard]] std::vector<pg::Statement> opening_of(const MutationBatch& batch,
+                                                    std::chrono::milliseconds shared_lock_time_max);
 
 /// What the rows of open_mutations say.
-[[nodiscard]] MutationState state_of(const pg::Rows& rows, const std::vector<MutationToPlan>& requests);
+[[nodiscard]] MutationState state_of(const pg::Rows& rows, const MutationBatch& batch);
 
 /// viewgate.write_mutations where there is anything to write, and commit.
-[[nodiscard]] std::vector<pg::Statement> closing_of(const std::vector<MutationToPlan>& requests, Sequence head,
-                                                    const MutationPlan& plan);
+[[nodiscard]] std::vector<pg::Statement> closing_of(const MutationBatch& batch, const MutationPlan& plan);
 
 struct MutationLookup {
   std::string space;

@@ -77,9 +77,8 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
     ++stats_.waiting;
     Space& space = spaces_[name];
     space.waiting.push_back(Pending{std::move(request), std::move(rules), std::move(done), bytes});
-    if (space.is_running) return;
-    space.is_running = true;
-    spawn(executor_, run(shared_from_this(), name));
+    if (space.state == SpaceState::idle) make_ready(name, space);
+    start_lane();
   }
 
   void receipt(MutationLookup lookup, Done done) {
@@ -102,13 +101,19 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
     Done done;
     std::size_t bytes = 0;
   };
-  using Batch = std::vector<Pending>;
+  enum class SpaceState : std::uint8_t { idle, ready, written };
   struct Space {
     std::deque<Pending> waiting;
-    bool is_running = false;
+    SpaceState state = SpaceState::idle;
+    /// A transaction of several spaces failed with it: the next one is its own, and may wait for locks.
+    bool is_alone = false;
+  };
+  struct Batch {
+    MutationBatch content;  ///< points into `pending`
+    std::vector<Pending> pending;
   };
 
-  static asio::awaitable<void> run(std::shared_ptr<Work> self, std::string space);
+  static asio::awaitable<void> run_lane(std::shared_ptr<Work> self);
   static asio::awaitable<void> run_lookup(std::shared_ptr<Work> self, MutationLookup lookup, Done done);
   static asio::awaitable<void> run_bell(std::shared_ptr<Work> self);
 
@@ -119,8 +124,18 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
     });
   }
 
-  Batch take(Space& space);
+  void make_ready(const std::string& name, Space& space) {
+    space.state = SpaceState::ready;
+    ready_.push_back(name);
+  }
+  void start_lane();
+  Batch take();
+  void take_from(Space& space, std::vector<Pending>& pending, std::size_t& bytes);
+  void give_back(Batch& batch);
+  void finish(const std::vector<std::string>& spaces, bool was_alone);
   asio::awaitable<void> write(Batch& batch);
+  asio::awaitable<void> write_singly(Batch& batch);
+  static Batch batch_of(std::vector<Pending> pending);
   pg::Task<MutationPlan> write_again(Batch& batch);
   pg::Task<MutationPlan> write_once(Batch& batch);
   void answer(Batch& batch, MutationPlan plan);
@@ -134,51 +149,134 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
   pg::Pool writers_;
   pg::Pool bell_;  ///< NOTIFY takes a lock over the whole database: on a connection, and in transactions, of its own
   std::map<std::string, Space> spaces_;
+  std::deque<std::string> ready_;  ///< spaces in which requests wait and that nobody writes
+  std::size_t lanes_ = 0;          ///< transactions side by side
+  bool is_lane_starting_ = false;
   std::size_t waiting_bytes_ = 0;
   bool is_ringing_ = false;
   bool stopped_ = false;
   MutatorStats stats_;
 };
 
-/// Works until nothing waits in the space any more.
-asio::awaitable<void> Mutator::Work::run(std::shared_ptr<Work> self, std::string space) {
-  while (!self->stopped_ && !self->spaces_[space].waiting.empty()) {
-    Batch batch = self->take(self->spaces_[space]);
-    co_await self->write(batch);
-  }
-  self->spaces_.erase(space);
+/// One more transaction side by side with the others, if there may be. It takes all that has become ready when it begins.
+void Mutator::Work::start_lane() {
+  if (is_lane_starting_ || ready_.empty() || lanes_ >= options_.connections_max) return;
+  is_lane_starting_ = true;
+  ++lanes_;
+  spawn(executor_, run_lane(shared_from_this()));
 }
 
-Mutator::Work::Batch Mutator::Work::take(Space& space) {
-  Batch out;
+asio::awaitable<void> Mutator::Work::run_lane(std::shared_ptr<Work> self) {
+  self->is_lane_starting_ = false;
+  while (!self->stopped_ && !self->ready_.empty()) {
+    Batch batch = self->take();
+    self->start_lane();
+    co_await self->write(batch);
+  }
+  --self->lanes_;
+}
+
+/// The requests of the spaces that have waited longest, up to the limits of a batch. The spaces stand in the order of
+/// their names: all nodes lock in one order.
+Mutator::Work::Batch Mutator::Work::take() {
+  std::vector<Pending> pending;
   std::size_t bytes = 0;
-  while (!space.waiting.empty() && out.size() < options_.batch_max) {
-    bytes += space.waiting.front().bytes;
-    if (!out.empty() && bytes > options_.batch_bytes_max) break;
-    waiting_bytes_ -= space.waiting.front().bytes;
+  while (!ready_.empty() && pending.size() < options_.batch_max) {
+    Space& space = spaces_[ready_.front()];
+    const bool has_room = pending.empty() || bytes + space.waiting.front().bytes <= options_.batch_bytes_max;
+    if (!has_room || (space.is_alone && !pending.empty())) break;
+    space.state = SpaceState::written;
+    ready_.pop_front();
+    take_from(space, pending, bytes);
+    if (space.is_alone) break;
+  }
+  return batch_of(std::move(pending));
+}
+
+void Mutator::Work::take_from(Space& space, std::vector<Pending>& pending, std::size_t& bytes) {
+  while (!space.waiting.empty() && pending.size() < options_.batch_max) {
+    Pending& next = space.waiting.front();
+    if (!pending.empty() && bytes + next.bytes > options_.batch_bytes_max) break;
+    bytes += next.bytes;
+    waiting_bytes_ -= next.bytes;
     --stats_.waiting;
-    out.push_back(std::move(space.waiting.front()));
+    pending.push_back(std::move(next));
     space.waiting.pop_front();
+  }
+}
+
+Mutator::Work::Batch Mutator::Work::batch_of(std::vector<Pending> pending) {
+  Batch out;
+  out.pending = std::move(pending);
+  std::vector<std::string>& spaces = out.content.spaces;
+  for (const Pending& each : out.pending) spaces.push_back(each.request.space);
+  std::ranges::sort(spaces);
+  spaces.erase(std::ranges::unique(spaces).begin(), spaces.end());
+  for (const Pending& each : out.pending) {
+    const auto space = std::ranges::lower_bound(spaces, each.request.space);
+    out.content.requests.push_back(
+        MutationToPlan{&each.request, each.rules.get(), static_cast<std::size_t>(space - spaces.begin())});
   }
   return out;
 }
 
-/// A batch that the database refuses for good is run again request by request: one must not take the others with it.
+/// The spaces may be written again.
+void Mutator::Work::finish(const std::vector<std::string>& spaces, bool was_alone) {
+  for (const std::string& name : spaces) {
+    const auto found = spaces_.find(name);
+    if (was_alone) found->second.is_alone = false;
+    if (found->second.waiting.empty()) {
+      spaces_.erase(found);
+    } else {
+      make_ready(name, found->second);
+    }
+  }
+  start_lane();
+}
+
+/// A transaction of several spaces that failed: each gets one of its own, so that what holds one up, or is wrong with it,
+/// is no affair of the others.
+void Mutator::Work::give_back(Batch& batch) {
+  for (auto pending = batch.pending.rbegin(); pending != batch.pending.rend(); ++pending) {
+    Space& space = spaces_[pending->request.space];
+    space.is_alone = true;
+    waiting_bytes_ += pending->bytes;
+    ++stats_.waiting;
+    space.waiting.push_front(std::move(*pending));
+  }
+}
+
+/// A batch that the database refuses for good is run again in smaller ones, down to single requests: one must not take
+/// the others with it.
 asio::awaitable<void> Mutator::Work::write(Batch& batch) {
+  const std::vector<std::string> spaces = batch.content.spaces;
+  const bool is_shared = spaces.size() > 1;
   auto plan = co_await write_again(batch);
+  if (stopped_) co_return;
   if (plan) {
     answer(batch, std::move(*plan));
-    co_return;
-  }
-  if (is_passing(plan.error().code) || batch.size() == 1) {
+  } else if (is_shared && plan.error().code != errc::unavailable) {
+    give_back(batch);
+  } else if (is_passing(plan.error().code) || batch.pending.size() == 1) {
     fail(batch, as_answer(plan.error()));
-    co_return;
+  } else {
+    co_await write_singly(batch);
   }
-  for (Pending& pending : batch) {
+  if (!stopped_) finish(spaces, !is_shared);
+}
+
+asio::awaitable<void> Mutator::Work::write_singly(Batch& batch) {
+  for (Pending& pending : batch.pending) {
+    std::vector<Pending> one;
+    one.push_back(std::move(pending));
+    Batch single = batch_of(std::move(one));
+    auto plan = co_await write_again(single);
     if (stopped_) co_return;
-    Batch single;
-    single.push_back(std::move(pending));
-    co_await write(single);
+    if (plan) {
+      answer(single, std::move(*plan));
+    } else {
+      fail(single, as_answer(plan.error()));
+    }
   }
 }
 
@@ -191,30 +289,30 @@ pg::Task<MutationPlan> Mutator::Work::write_again(Batch& batch) {
     } catch (const Failure& failure) {
       plan = failure.error();
     }
-    const bool is_last = stopped_ || attempt >= options_.attempts_max || Clock::now() >= end;
-    if (plan || is_last || !is_passing(plan.error().code)) co_return plan;
+    if (plan || stopped_ || attempt >= options_.attempts_max || Clock::now() >= end) co_return plan;
+    const bool is_shared = batch.content.spaces.size() > 1;
+    const errc why = plan.error().code;
+    if (is_shared ? why != errc::unavailable : !is_passing(why)) co_return plan;
     ++stats_.retries;
     co_await pause(attempt * kRetryPause);
   }
 }
 
 pg::Task<MutationPlan> Mutator::Work::write_once(Batch& batch) {
-  std::vector<MutationToPlan> asked;
-  for (const Pending& pending : batch) asked.push_back(MutationToPlan{&pending.request, pending.rules.get()});
   auto lease = co_await writers_.acquire(options_.time_max);
   if (!lease) co_return lease.error();
   pg::Connection& connection = **lease;
   ++stats_.transactions;
 
-  std::vector<pg::Statement> opening = opening_of(asked);
+  std::vector<pg::Statement> opening = opening_of(batch.content, options_.shared_lock_time_max);
   auto opened = co_await connection.exec_all_prepared(std::move(opening), options_.time_max);
   if (!opened) {
     if (connection.is_open()) co_await connection.exec_script("rollback", options_.time_max);
     co_return opened.error();
   }
-  const MutationState state = state_of(opened->back(), asked);
-  MutationPlan plan = plan_mutations(asked, state);
-  std::vector<pg::Statement> closing = closing_of(asked, state.head, plan);
+  const MutationState state = state_of(opened->back(), batch.content);
+  MutationPlan plan = plan_mutations(batch.content.requests, state);
+  std::vector<pg::Statement> closing = closing_of(batch.content, plan);
   auto closed = co_await connection.exec_all_prepared(std::move(closing), options_.time_max);
   if (!closed) {
     if (connection.is_open()) co_await connection.exec_script("rollback", options_.time_max);
@@ -226,7 +324,7 @@ pg::Task<MutationPlan> Mutator::Work::write_once(Batch& batch) {
 
 /// Callbacks may stop the work, or ask for more.
 void Mutator::Work::answer(Batch& batch, MutationPlan plan) {
-  for (std::size_t i = 0; i < batch.size() && !stopped_; ++i) {
+  for (std::size_t i = 0; i < batch.pending.size() && !stopped_; ++i) {
     Result<MutationAnswer>& answer = plan.answers[i];
     if (!answer) {
       ++stats_.failures;
@@ -235,12 +333,12 @@ void Mutator::Work::answer(Batch& batch, MutationPlan plan) {
     } else if (answer->kind == MutationAnswer::Kind::replay) {
       ++stats_.replays;
     }
-    batch[i].done(std::move(answer));
+    batch.pending[i].done(std::move(answer));
   }
 }
 
 void Mutator::Work::fail(Batch& batch, const Error& error) {
-  for (Pending& pending : batch) {
+  for (Pending& pending : batch.pending) {
     if (stopped_) return;
     ++stats_.failures;
     pending.done(error);

@@ -1,7 +1,9 @@
-// Writes managed collections: takes requests, and gives each its receipt. The requests that wait for one space share one
-// transaction (several commits, one flush); spaces are written side by side over a few connections.
+// Writes managed collections: takes requests, and gives each its receipt. The requests that wait share one transaction
+// (several commits, one flush), those of one space and those of several; transactions run side by side over a few
+// connections. One that fails with several spaces is run again with each of them alone, so that a space whose lock is
+// held, or a request that the database refuses, holds up nobody else.
 //
-//   transaction   1st round trip: begin; the space's lock, before anything is read; the records' locks; number what
+//   transaction   1st round trip: begin; the spaces' locks, before anything is read; the records' locks; number what
 //                 waits; read clients, receipts and records · decide, in the order of arrival ·
 //                 2nd round trip: write everything in one statement; commit
 //
@@ -26,15 +28,16 @@ class io_context;
 namespace viewgate::ledger {
 
 struct MutatorOptions {
-  std::size_t connections_max = 16;                               ///< spaces that are written at a time
+  std::size_t connections_max = 8;                                ///< transactions side by side
   std::size_t batch_max = 128;                                    ///< requests in one transaction
   std::size_t batch_bytes_max = std::size_t{4} * 1024 * 1024;     ///< of their bodies; a single request may be larger
   std::size_t waiting_max = 1024;                                 ///< requests per space; one more is `unavailable`
   std::size_t waiting_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of bodies in all spaces
   int attempts_max = 3;
   std::chrono::milliseconds lock_time_max{5000};
-  std::chrono::milliseconds idle_time_max{5000};  ///< how long a stopped process may hold a space's lock
-  std::chrono::milliseconds time_max{10000};      ///< for a connection or an answer
+  std::chrono::milliseconds shared_lock_time_max{50};  ///< of a transaction of several spaces
+  std::chrono::milliseconds idle_time_max{5000};       ///< how long a stopped process may hold a space's lock
+  std::chrono::milliseconds time_max{10000};           ///< for a connection or an answer
 };
 
 /// What happened so far.

@@ -1445,93 +1445,110 @@ exception when data_exception or program_limit_exceeded then
   return array(select viewgate.canonical(j.text) from unnest(json) with ordinality j(text, nth) order by j.nth);
 end $$;
 
--- The first half of a transaction that writes mutations of one space, for a batch of requests: (clients[i], numbers[i], bodies[i]) is
--- the i-th request; (collections[j], keys[j]) the record of the j-th mutation of all; jsons are JSON values to be told as jsonb
--- prints them (null = it does not take them).
+-- The first half of a transaction that writes mutations, for a batch of requests of several spaces: (spaces[of_space[i]], clients[i],
+-- numbers[i], bodies[i]) is the i-th request; (spaces[mutation_space[j]], collections[j], keys[j]) the record of the j-th mutation of
+-- all; jsons are JSON values to be told as jsonb prints them (null = it does not take them). Everyone names spaces in the order of their
+-- names, and so nobody waits in a circle.
 --
--- The space's lock comes before the first read. What is decided here stands in the log right after the head, so it is decided on what
+-- The spaces' locks come before the first read. What is decided here stands in the log right after the head, so it is decided on what
 -- the log says there: the records are locked (an append that holds one has committed when we get it), then a snapshot is taken that
 -- shows no record which is not locked, and exactly the transactions that are visible in it are numbered. A record that an append makes
 -- after that is not there for us; to make it, too, is refused by its key.
 --
 -- Everything is found by its full key, one after the other, by subqueries that no plan can turn around: whatever is known of the
 -- tables' sizes, the cost does not grow with them. Rows, by `what`:
---   h  the head (n)
---   c  a client (a) that is known: its principal (b) and last number (n)
+--   h  the head (n) of the nth space
+--   c  a client (a) that is known in the nth space: its principal (b) and last number (n)
 --   r  a request that was processed: its nth, sequence (n), receipt (a), and whether the body is the same (m, 0 or 1; where it was
 --      erased, it passes as the same)
 --   k  a record's key as jsonb prints it (a; null: it is none); where the record exists, its text (b) and versions (c)
 --   j  one of jsons (a)
-create function viewgate.open_mutations(space text, clients text[], numbers bigint[], bodies text[],
-                                        collections text[], keys text[], jsons text[])
+create function viewgate.open_mutations(spaces text[], of_space int[], clients text[], numbers bigint[], bodies text[],
+                                        mutation_space int[], collections text[], keys text[], jsons text[])
 returns table (what "char", nth bigint, n bigint, m bigint, a text, b text, c text)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  wanted text collate "C" := viewgate.space_key($1);
+  wanted text[] collate "C" := array(select viewgate.space_key(u.name) from unnest(spaces) with ordinality u(name, nth) order by u.nth);
   canonical_keys text[];
   locked boolean[];                          -- per mutation: its record was there, and is ours
   visible boolean[];
   seen pg_snapshot;
-  retained bigint;
+  oldest xid8;
+  name text;
+  retained bigint[];
 begin
-  perform viewgate.lock_space($1);
+  foreach name in array spaces loop
+    perform viewgate.lock_space(name);
+  end loop;
   canonical_keys := viewgate.canonical(keys);
   loop
     select array_agg(l.key is not null order by u.nth) into locked
-      from (select * from unnest(collections, canonical_keys) with ordinality u(collection, key, nth) order by 1, 2) u
+      from (select * from unnest(mutation_space, collections, canonical_keys) with ordinality u(place, collection, key, nth)
+            order by 1, 2, 3) u
       left join lateral (select r.key from viewgate.records r
-                         where r.space = wanted and r.collection = u.collection and r.key = u.key for no key update) l on true;
+                         where r.space = wanted[u.place] and r.collection = u.collection and r.key = u.key
+                         for no key update) l on true;
     select pg_current_snapshot(), array_agg(l.key is not null order by u.nth) into seen, visible
-      from unnest(collections, canonical_keys) with ordinality u(collection, key, nth)
+      from unnest(mutation_space, collections, canonical_keys) with ordinality u(place, collection, key, nth)
       left join lateral (select r.key from viewgate.records r
-                         where r.space = wanted and r.collection = u.collection and r.key = u.key offset 0) l on true;
+                         where r.space = wanted[u.place] and r.collection = u.collection and r.key = u.key offset 0) l on true;
     exit when visible = locked;
   end loop;
-  return query
-    select 'h'::"char", 0::bigint, h.head, 0::bigint, null::text, null::text, null::text from viewgate.number($1, seen) h;
+  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+  for name in select distinct w.name from viewgate.waiting w where w.txid >= oldest and w.space = any(wanted) loop
+    perform viewgate.number(name, seen);
+  end loop;
   -- From here on, statements that see all that is numbered now.
-  retained := (select h.retained_from from viewgate.horizons h where h.space = wanted);
+  retained := array(select h.retained_from from unnest(wanted) with ordinality u(space, nth)
+                    cross join lateral (select h.retained_from from viewgate.horizons h where h.space = u.space offset 0) h order by u.nth);
   return query
-    select 'c'::"char", 0::bigint, l.last, 0::bigint, l.client::text, l.principal, null::text
-    from viewgate.clients l where l.space = wanted and l.client = any(clients)
+    select 'h'::"char", u.nth, s.head, 0::bigint, null::text, null::text, null::text
+    from unnest(wanted) with ordinality u(space, nth)
+    cross join lateral (select s.head from viewgate.spaces s where s.space = u.space offset 0) s
     union all
-    select 'r', q.nth, k.sequence, coalesce(k.body = q.body, true)::int::bigint, k.receipt, null, null
-    from unnest(clients, numbers, bodies) with ordinality q(client, number, body, nth)
+    select 'c', q.place, l.last, 0, q.client, l.principal, null
+    from (select distinct u.place, u.client from unnest(of_space, clients) u(place, client)) q
+    cross join lateral (select l.last, l.principal from viewgate.clients l
+                        where l.space = wanted[q.place] and l.client = q.client offset 0) l
+    union all
+    select 'r', q.nth, k.sequence, coalesce(k.body = q.body, true)::int, k.receipt, null, null
+    from unnest(of_space, clients, numbers, bodies) with ordinality q(place, client, number, body, nth)
     cross join lateral (select k.sequence, k.receipt, k.body from viewgate.commits k
-                        where k.space = wanted and k.client = q.client and k.number = q.number limit 1) k
-    where k.sequence >= retained
+                        where k.space = wanted[q.place] and k.client = q.client and k.number = q.number limit 1) k
+    where k.sequence >= retained[q.place]
     union all
     select 'k', q.nth, 0, 0, q.key, r.value::text, (
         select jsonb_object_agg(v.key, case when v.value::bigint > 0 then v.value::bigint else coalesce(
           (select k.sequence from viewgate.commits k
-           where k.space = wanted and k.part = -v.value::bigint and k.source = 'append'), retained - 1) end)::text
+           where k.space = wanted[q.place] and k.part = -v.value::bigint and k.source = 'append'), retained[q.place] - 1) end)::text
         from jsonb_each_text(r.versions) v)
-    from unnest(collections, canonical_keys, locked) with ordinality q(collection, key, is_ours, nth)
+    from unnest(mutation_space, collections, canonical_keys, locked) with ordinality q(place, collection, key, is_ours, nth)
     left join lateral (select r.value, r.versions from viewgate.records r
-                       where q.is_ours and r.space = wanted and r.collection = q.collection and r.key = q.key offset 0) r on true
+                       where q.is_ours and r.space = wanted[q.place] and r.collection = q.collection and r.key = q.key
+                       offset 0) r on true
     union all
     select 'j', j.nth, 0, 0, j.text, null, null from unnest(viewgate.canonical(jsons)) with ordinality j(text, nth);
 end $$;
 
--- The second half: writes what was decided, and COMMIT follows. `head` is what open_mutations told; the i-th commit gets head + i.
---   commits   changes (how many), principal, client, number, request_id, fields, receipt, body
+-- The second half: writes what was decided, and COMMIT follows. of_space and record_space say which of `spaces`.
+--   commits   the sequences that they were told, changes (how many), principal, client, number, request_id, fields, receipt, body
 --   changes   of_commit (1…, ascending), kind, collection, key, before, after, groups (each an array as text)
 --   records   their last state of all: value null = deleted, existed = a row was there when they were read; one that was made and
 --             deleted in this batch is not among them
 -- Returns the bell's value: 2 = somebody sleeps, and is to be woken after COMMIT.
 create function viewgate.write_mutations(
-  space text, head bigint,
-  commit_changes bigint[], principals text[], clients text[], numbers bigint[], request_ids text[], fields text[],
-  receipts text[], bodies text[],
+  spaces text[],
+  of_space int[], sequences bigint[], commit_changes bigint[], principals text[], clients text[], numbers bigint[],
+  request_ids text[], fields text[], receipts text[], bodies text[],
   of_commit int[], kinds text[], change_collections text[], change_keys text[], befores text[], afters text[], groups text[],
-  record_collections text[], record_keys text[], record_values text[], record_versions text[], existed boolean[])
+  record_space int[], record_collections text[], record_keys text[], record_values text[], record_versions text[], existed boolean[])
 returns bigint language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  wanted text collate "C" := viewgate.space_key($1);
+  wanted text[] collate "C" := array(select viewgate.space_key(u.name) from unnest(spaces) with ordinality u(name, nth) order by u.nth);
   parts bigint[] := array(select nextval('viewgate.change_counter') from generate_series(1, cardinality(clients)));
   written bigint;
   markers viewgate.waiting[];
@@ -1541,22 +1558,22 @@ begin
       raise exception using errcode = 'VG007', message = 'viewgate.write_mutations: a record is not as jsonb prints it';
     end if;
     with told as materialized (
-      select * from unnest(record_collections, record_keys, record_values, record_versions, existed)
-                      u(collection, key, value, versions, existed)
+      select wanted[u.place] as space, u.* from unnest(record_space, record_collections, record_keys, record_values, record_versions, existed)
+                                                 u(place, collection, key, value, versions, existed)
     ), gone as (
       delete from viewgate.records r where r.ctid = any(array(
         select l.ctid from told t cross join lateral (
           select r.ctid from viewgate.records r
-          where r.space = wanted and r.collection = t.collection and r.key = t.key offset 0) l
+          where r.space = t.space and r.collection = t.collection and r.key = t.key offset 0) l
         where t.value is null))
       returning 1
     ), changed as (
       insert into viewgate.records (space, collection, key, value, versions)
-      select wanted, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where t.existed and t.value is not null
+      select t.space, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where t.existed and t.value is not null
       on conflict on constraint records_pkey do update set value = excluded.value, versions = excluded.versions returning 1
     ), made as (
       insert into viewgate.records (space, collection, key, value, versions)
-      select wanted, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where not t.existed and t.value is not null
+      select t.space, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where not t.existed and t.value is not null
       on conflict do nothing returning 1
     )
     select (select count(*) from gone) + (select count(*) from changed) + (select count(*) from made) into written;
@@ -1567,24 +1584,29 @@ begin
   end if;
   if cardinality(of_commit) > 0 then
     insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, groups)
-    select wanted, parts[u.of_commit], parts[u.of_commit] + row_number() over (partition by u.of_commit order by u.nth) - 1,
+    select wanted[of_space[u.of_commit]], parts[u.of_commit],
+           parts[u.of_commit] + row_number() over (partition by u.of_commit order by u.nth) - 1,
            u.kind::"char", u.collection, u.key, u.before, u.after, u.groups::text[]
     from unnest(of_commit, kinds, change_collections, change_keys, befores, afters, groups) with ordinality
          u(of_commit, kind, collection, key, before, after, groups, nth);
   end if;
-  select array_agg(row(pg_current_xact_id(), wanted, $1, parts[u.nth], u.changes, parts[u.nth], 1, 'mutation', viewgate.writer(), now(),
-                       u.request_id, u.fields, u.principal, u.client, u.number, u.receipt, u.body)::viewgate.waiting order by u.nth)
+  select array_agg(row(pg_current_xact_id(), wanted[u.place], spaces[u.place], parts[u.nth], u.changes, parts[u.nth], 1, 'mutation',
+                       viewgate.writer(), now(), u.request_id, u.fields, u.principal, u.client, u.number, u.receipt,
+                       u.body)::viewgate.waiting order by u.nth)
     into markers
-    from unnest(commit_changes, principals, clients, numbers, request_ids, fields, receipts, bodies) with ordinality
-         u(changes, principal, client, number, request_id, fields, receipt, body, nth);
+    from unnest(of_space, commit_changes, principals, clients, numbers, request_ids, fields, receipts, bodies) with ordinality
+         u(place, changes, principal, client, number, request_id, fields, receipt, body, nth);
   perform viewgate.append_commit(markers);
-  if not exists (select from viewgate.commits c where c.space = wanted and c.sequence = $2 + cardinality(clients)
-                 and c.client = clients[cardinality(clients)] and c.number = numbers[cardinality(numbers)]) then
-    raise exception using errcode = 'VG007', message = format('viewgate.write_mutations: %s is not the head', $2);
+  select count(*) into written from unnest(of_space, sequences, clients, numbers) u(place, sequence, client, number)
+    cross join lateral (select from viewgate.commits c where c.space = wanted[u.place] and c.sequence = u.sequence
+                        and c.client = u.client and c.number = u.number limit 1) c;
+  if written <> cardinality(clients) then
+    raise exception using errcode = 'VG007', message = 'viewgate.write_mutations: a receipt tells another sequence than its commit has';
   end if;
   insert into viewgate.clients as l (space, client, principal, last)
-  select wanted, u.client, min(u.principal), max(u.number) from unnest(clients, principals, numbers) u(client, principal, number)
-  group by u.client
+  select wanted[u.place], u.client, min(u.principal), max(u.number)
+  from unnest(of_space, clients, principals, numbers) u(place, client, principal, number)
+  group by u.place, u.client
   on conflict (space, client) do update set last = excluded.last;
   return pg_sequence_last_value('viewgate.bell'::regclass);
 end $$;
