@@ -23,6 +23,7 @@ using Done = std::function<void(Result<MutationAnswer>)>;
 
 constexpr std::chrono::milliseconds kRetryPause{5};
 constexpr std::int64_t kBellArmed = 2;
+constexpr std::size_t kSharedMin = 16;  ///< so many spaces are not worth two transactions
 
 pg::ConnectOptions connect_options(const std::string& conninfo, const MutatorOptions& options) {
   pg::ConnectOptions out;
@@ -176,12 +177,15 @@ asio::awaitable<void> Mutator::Work::run_lane(std::shared_ptr<Work> self) {
   --self->lanes_;
 }
 
-/// The requests of the spaces that have waited longest, up to the limits of a batch. The spaces stand in the order of
+/// Requests of the spaces that have waited longest, up to the limits of a batch. The spaces stand in the order of
 /// their names: all nodes lock in one order.
 Mutator::Work::Batch Mutator::Work::take() {
   std::vector<Pending> pending;
   std::size_t bytes = 0;
-  while (!ready_.empty() && pending.size() < options_.batch_max) {
+  // Half of many: the database has more than one core, and one transaction's flush is another's time to work.
+  const std::size_t leave =
+      ready_.size() > kSharedMin ? ready_.size() - std::max(kSharedMin, (ready_.size() + 1) / 2) : 0;
+  while (ready_.size() > leave && pending.size() < options_.batch_max) {
     Space& space = spaces_[ready_.front()];
     const bool has_room = pending.empty() || bytes + space.waiting.front().bytes <= options_.batch_bytes_max;
     if (!has_room || (space.is_alone && !pending.empty())) break;
