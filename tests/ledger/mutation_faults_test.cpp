@@ -271,6 +271,36 @@ TEST_F(MutationFaults, a_record_that_appears_while_another_is_waited_for_is_as_t
   expect_it_works(3);
 }
 
+TEST_F(MutationFaults, a_space_whose_lock_is_held_holds_up_no_other) {
+  PgSession holder(conninfo_);
+  holder.run("begin; select viewgate.lock_space('s3')");
+  std::map<std::string, Answer> answers;
+  for (const std::string space : {"s1", "s2", "s3", "s4", "s5"}) {
+    mutator_->mutate(request(1, {put("[1]", "{}")}, "c1", space), rules_,
+                     [&answers, space](Answer given) { answers.emplace(space, std::move(given)); });
+  }
+  ASSERT_TRUE(loop_.until([&answers] { return answers.size() == 4; }));
+  EXPECT_FALSE(answers.contains("s3"));
+  holder.run("rollback");
+  ASSERT_TRUE(loop_.until([&answers] { return answers.size() == 5; }));
+  for (auto& [space, answer] : answers) {
+    EXPECT_EQ(value_of(std::move(answer)).kind, Kind::receipt) << space;
+    EXPECT_EQ(head(space), 1);
+  }
+  expect_it_works(2);
+}
+
+TEST_F(MutationFaults, a_request_that_the_database_refuses_takes_no_other_space_with_it) {
+  std::vector<ledger::MutationRequest> requests;
+  for (const std::string space : {"s1", "s2", "s3"}) requests.push_back(request(1, {put("[1]", "{}")}, "c1", space));
+  requests.push_back(request(1, {put("[2]", "{\"a\":\"\xff\"}")}, "c2", "s2"));
+  const std::vector<Answer> answers = ask(std::move(requests));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(answers[i]) << i;
+  ASSERT_FALSE(answers[3]);
+  EXPECT_EQ(answers[3].error().code, errc::invalid_mutation);
+  expect_it_works(2);
+}
+
 TEST_F(MutationFaults, a_database_that_is_away_is_unavailable_and_then_it_works) {
   ask(request(1, {put("[1]", "{}")}));
   session_.run(

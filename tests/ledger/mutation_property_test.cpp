@@ -1,4 +1,4 @@
-// Random requests of many clients through two nodes at once: replays, other bodies, gaps, batches, bases, sessions that are
+// Random requests of many clients in three spaces through two nodes at once: replays, other bodies, gaps, batches, bases, sessions that are
 // killed, appends and captured writes beside them. Afterwards the log is walked from its beginning with a model of its own:
 // every receipt is what the model says, every before is the preceding after, and each request was processed once.
 #include <random>
@@ -166,6 +166,7 @@ class MutationProperty : public MutationTest {
   /// A client sends its next request, again and again until it is answered; now and then an old one, or one too early.
   struct Client {
     std::string name;
+    std::string space;
     std::vector<MutationRequest> sent;
     std::map<std::int64_t, std::string> receipts;  ///< by number, as they were answered
     int answered = 0;
@@ -181,7 +182,7 @@ class MutationProperty : public MutationTest {
     if (static_cast<int>(client.sent.size()) == client.answered) {
       std::vector<Mutation> mutations;
       for (int i = pick(4) == 0 ? pick(4) : 0; i >= 0; --i) mutations.push_back(random_mutation());
-      client.sent.push_back(request(client.answered + 1, std::move(mutations), client.name, "s1"));
+      client.sent.push_back(request(client.answered + 1, std::move(mutations), client.name, client.space));
     }
     node().mutate(client.sent.back(), rules_, [this, &client](Answer answer) {
       if (!answer) {
@@ -214,12 +215,13 @@ class MutationProperty : public MutationTest {
 
   void send_early(Client& client) {
     const std::int64_t number = static_cast<std::int64_t>(client.sent.size()) + 2;
-    node().mutate(request(number, {put("[0]", "{}")}, client.name, "s1"), rules_, [this, &client](Answer answer) {
-      if (answer) {
-        EXPECT_EQ(answer->kind, Kind::sequence_gap);
-      }
-      go_on(client);
-    });
+    node().mutate(request(number, {put("[0]", "{}")}, client.name, client.space), rules_,
+                  [this, &client](Answer answer) {
+                    if (answer) {
+                      EXPECT_EQ(answer->kind, Kind::sequence_gap);
+                    }
+                    go_on(client);
+                  });
   }
 
   ledger::Mutator& node() { return pick(2) == 0 ? *mutator_ : *other_; }
@@ -246,12 +248,12 @@ class MutationProperty : public MutationTest {
         "current_database() and random() < 0.5");
   }
 
-  void check(const std::vector<std::unique_ptr<Client>>& clients) {
-    number_all(session_);
+  void check(const std::string& space, const std::vector<std::unique_ptr<Client>>& clients) {
+    SCOPED_TRACE(space);
     Oracle oracle;
     std::map<std::string, std::map<std::int64_t, std::string>> logged;
     std::int64_t sequence = 0;
-    for (const Commit& commit : pull().commits) {
+    for (const Commit& commit : pull(0, space).commits) {
       ASSERT_EQ(commit.position.sequence.value, ++sequence);
       if (commit.receipt) {
         const std::string& name = commit.provenance.client;
@@ -263,12 +265,13 @@ class MutationProperty : public MutationTest {
       }
       oracle.take(commit);
     }
-    for (const auto& client : clients)
+    for (const auto& client : clients) {
+      if (client->space != space) continue;
       EXPECT_EQ(client->receipts, logged[client->name]) << "each request once, as answered";
+    }
     std::map<std::string, std::string> records;
-    for (const PgRow& row :
-         session_.run("select key, value::text from viewgate.records where space = 's1' and collection = "
-                      "'issues'")) {
+    for (const PgRow& row : session_.query(
+             "select key, value::text from viewgate.records where space = $1 and collection = 'issues'", {space})) {
       records[*row[0]] = *row[1];
     }
     EXPECT_EQ(records, oracle.texts());
@@ -316,6 +319,7 @@ TEST_F(MutationProperty, sixteen_clients_on_two_nodes_are_processed_once_each_wh
   for (int i = 0; i < kClients; ++i) {
     clients.push_back(std::make_unique<Client>());
     clients.back()->name = "c" + std::to_string(i);
+    clients.back()->space = "s" + std::to_string(i % 3);
   }
   running_ = kClients;
   for (const auto& client : clients) go_on(*client);
@@ -337,7 +341,8 @@ TEST_F(MutationProperty, sixteen_clients_on_two_nodes_are_processed_once_each_wh
     while (backend.is_busy()) pause_a_little();
   }
   ASSERT_TRUE(have_ended);
-  check(clients);
+  number_all(session_);
+  for (const char* space : {"s0", "s1", "s2"}) check(space, clients);
 }
 
 }  // namespace

@@ -252,6 +252,34 @@ TEST_F(Mutations, requests_that_wait_together_are_commits_of_one_transaction) {
   }
 }
 
+TEST_F(Mutations, spaces_that_wait_together_share_a_transaction_and_nothing_else) {
+  std::vector<ledger::MutationRequest> requests;
+  for (int round = 1; round <= 2; ++round) {
+    for (int i = 0; i < 10; ++i) {
+      requests.push_back(request(round, {put("[1]", "{\"n\":" + std::to_string(10 * round + i) + "}")}, "c1",
+                                 "s" + std::to_string(i)));
+    }
+  }
+  for (const Answer& answer : ask(std::move(requests))) EXPECT_EQ(answer->kind, Kind::receipt);
+  EXPECT_EQ(mutator_->stats().transactions, 1U);
+  for (int i = 0; i < 10; ++i) {
+    const std::string space = "s" + std::to_string(i);
+    EXPECT_EQ(head(space), 2);
+    EXPECT_EQ(record("[1]", space), "{\"n\": " + std::to_string(20 + i) + "}");
+    const ledger::PullPage page = pull(0, space);
+    EXPECT_THAT(page.commits[1].receipt->text, HasSubstr(R"("number":"2","sequence":"2")"));
+    EXPECT_EQ(page.commits[1].changes.at(0).before, page.commits[0].changes.at(0).after);
+  }
+}
+
+TEST_F(Mutations, many_spaces_are_written_by_several_transactions_side_by_side) {
+  std::vector<ledger::MutationRequest> requests;
+  for (int i = 0; i < 100; ++i) requests.push_back(request(1, {put("[1]", "{}")}, "c1", "s" + std::to_string(i)));
+  for (const Answer& answer : ask(std::move(requests))) EXPECT_EQ(answer->receipt.sequence, Sequence{1});
+  EXPECT_GT(mutator_->stats().transactions, 1U);
+  EXPECT_LT(mutator_->stats().transactions, 20U);
+}
+
 TEST_F(Mutations, a_replay_and_a_gap_inside_one_batch_are_told_apart) {
   std::vector<ledger::MutationRequest> requests;
   requests.push_back(request(1, {put("[1]", "{}")}));
