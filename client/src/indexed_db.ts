@@ -195,24 +195,30 @@ interface StoredMutations {
   readonly texts: readonly string[];
 }
 
+type StoredClients = Map<string, { space: string; last: number; texts: readonly string[] }[]>;
+
+/** By client. */
+async function readMutations(database: IDBDatabase, onError: (error: unknown) => void): Promise<StoredClients> {
+  const stored: StoredClients = new Map();
+  try {
+    const store = database.transaction('mutations').objectStore('mutations');
+    const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll() as IDBRequest<StoredMutations[]>)]);
+    for (const [i, key] of (keys as [string, string][]).entries()) {
+      const [client, space] = key;
+      const { last = 0, texts = [] } = values[i] ?? {};
+      stored.set(client, [...(stored.get(client) ?? []), { space, last, texts }]);
+    }
+  } catch (error) {
+    onError(error);
+  }
+  return stored;
+}
+
 /** Takes over the name and the mutations of a page that is gone, if there is one; one name is used by one page at a time. */
 async function mutationStore(principal: string, database: IDBDatabase | void, onError: (error: unknown) => void): Promise<MutationStore> {
   const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
-  const stored = new Map<string, { space: string; last: number; texts: readonly string[] }[]>();
   // Without locks two pages could take the same name: then each page has a new one, and what a page left stays where it is.
-  if (database && locks) {
-    try {
-      const store = database.transaction('mutations').objectStore('mutations');
-      const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll() as IDBRequest<StoredMutations[]>)]);
-      for (const [i, key] of (keys as [string, string][]).entries()) {
-        const [client, space] = key;
-        const { last = 0, texts = [] } = values[i] ?? {};
-        stored.set(client, [...(stored.get(client) ?? []), { space, last, texts }]);
-      }
-    } catch (error) {
-      onError(error);
-    }
-  }
+  const stored: StoredClients = database && locks ? await readMutations(database, onError) : new Map();
   const unanswered = (client: string): number => (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
   const known = [...stored.keys()].sort((a, b) => unanswered(b) - unanswered(a));
   let client = randomName();
@@ -221,6 +227,8 @@ async function mutationStore(principal: string, database: IDBDatabase | void, on
     client = name;
     break;
   }
+  // Read again under the lock: the page before may have written until it ended.
+  if (database && known.includes(client)) (await readMutations(database, onError)).forEach((each, name) => stored.set(name, each));
   return {
     client,
     stored: stored.get(client) ?? [],

@@ -63,7 +63,11 @@ export class WriteQueue {
     return added;
   }
 
-  /** A new connection: whatever has no receipt is sent again, in order. */
+  get isWaiting(): boolean {
+    return this.outstanding > 0;
+  }
+
+  /** A new connection, or an answer that did not come: whatever has no receipt is sent again, in order. */
   connected(): void {
     this.outstanding = 0;
     this.isStalled = false;

@@ -18,6 +18,8 @@ export interface MutationStore {
 }
 
 export interface WriterOptions {
+  /** Milliseconds after which a message without an answer is sent again; default 15,000. */
+  readonly patience?: number;
   /** Default: mutations live as long as the page. */
   readonly store?: MutationStore;
 }
@@ -33,11 +35,14 @@ export interface Pending {
 export type Watched = Pick<View, 'space' | 'sequence' | 'status'>;
 
 const retryDefault = 1_000;
+/** A message that has no answer for so long is sent again, which is harmless: an answer may be lost where a connection is not. */
+const patience = 15_000;
 
 export class Writer {
   /** Under which the server numbers this page's mutations. */
   readonly client: string;
   private readonly store: MutationStore | undefined;
+  private readonly patience: number;
   private readonly queues = new Map<string, WriteQueue>();
   /** Settled, and still shown, until the views stand at their commit. */
   private settled: { readonly space: string; readonly entry: Entry }[] = [];
@@ -49,10 +54,12 @@ export class Writer {
   /** Something is pending no more, which is told when the views have moved. */
   private hasNews = false;
   private readonly paused = new Set<string>();
+  private readonly watches = new Map<string, ReturnType<typeof setTimeout>>();
 
   /** Made by `writer`. */
   constructor(private readonly gate: Client, options: WriterOptions) {
     this.store = options.store;
+    this.patience = options.patience ?? patience;
     this.client = options.store?.client ?? randomName();
     for (const { space, last, texts } of options.store?.stored ?? []) this.restore(space, last, texts);
     this.send = gate.extend({
@@ -130,6 +137,19 @@ export class Writer {
     if (queue.settle().length > 0) this.save(queue);
     if (this.gate.status !== 'online' || this.paused.has(space)) return;
     for (const { text } of queue.take()) if (text !== undefined) this.send(text);
+    this.watchFor(queue);
+  }
+
+  private watchFor(queue: WriteQueue): void {
+    clearTimeout(this.watches.get(queue.space));
+    this.watches.delete(queue.space);
+    if (!queue.isWaiting) return;
+    const again = (): void => {
+      if (this.gate.status !== 'online') return;
+      queue.connected();
+      this.pump(queue.space);
+    };
+    this.watches.set(queue.space, setTimeout(again, this.patience));
   }
 
   /** Before a message is sent for the first time it is stored: after a reload its number must not stand for another one. */

@@ -26,6 +26,8 @@ export class Desk {
   replays = 0;
   /** So many of the next messages are answered by an error that passes. */
   unavailable = 0;
+  /** So many of the next answers are lost on their way, though the messages were processed. */
+  lost = 0;
 
   constructor(private readonly ledger: Ledger) {}
 

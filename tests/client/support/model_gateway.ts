@@ -128,7 +128,8 @@ export class Link {
       this.unsubscribe(String(message['id']));
     } else if (message['type'] === 'mutate') {
       const answer = this.ledger.desk.process(this.client, message as never);
-      if ('error' in answer) this.answers.push(answer.error);
+      if (this.ledger.desk.lost > 0) this.ledger.desk.lost--;
+      else if ('error' in answer) this.answers.push(answer.error);
       else this.owed.push(answer);
     }
   }

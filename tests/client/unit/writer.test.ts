@@ -38,7 +38,7 @@ function open(store?: MutationStore, view = 'above', params: object = { low: -10
   };
   const client = connect({ url, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
   clients.push(client);
-  const write = writer(client, store === undefined ? {} : { store });
+  const write = writer(client, { patience: 200, ...(store && { store }) });
   const accounts = optimistic<Account>(write, client.subscribe<Account>(view, { space: '1', params }), {
     collection: 'accounts',
     key: ['id'],
@@ -158,6 +158,16 @@ describe('writing', () => {
     }
     expect(new Set(server.ledger.desk.applied).size).toBe(20);
     expect(server.ledger.desk.applied.length).toBe(20);
+  });
+
+  it('an_answer_that_is_lost_is_asked_for_by_sending_again', async () => {
+    const { accounts, write } = open();
+    await accounts.view.whenReady();
+    server.ledger.desk.lost = 2;
+    const put = (a: number): Promise<string> => reasonOf(write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a, b: 'x' } }]));
+    expect(await Promise.all([put(1), put(2), put(3)])).toEqual(['applied', 'applied', 'applied']);
+    expect(server.ledger.desk.applied.length).toBe(3);
+    expect(server.connections).toBe(1);
   });
 
   it('what_was_done_offline_is_sent_after_a_reload_and_once', async () => {
