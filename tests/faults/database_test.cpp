@@ -64,6 +64,31 @@ TEST_F(Database, row_54_while_it_drains_it_is_not_ready_and_takes_nobody_new) {
   EXPECT_EQ(gateway.process().wait(std::chrono::seconds(15)), 0) << gateway.log();
 }
 
+TEST_F(Database, row_53_clients_of_a_node_that_is_killed_resume_on_another) {
+  GatewayProcess one(line.gateway_options());
+  GatewayProcess other(line.gateway_options());
+  const std::string space = line.new_space();
+  WsClient client(one.port(), line.reader());
+  const Opened opened = client.open({.space = space});
+  std::string cursor = opened.cursor();
+  std::int64_t sequence = opened.ready.number("sequence");
+  for (int id = 5301; id <= 5320; ++id) {
+    write(space, id);
+    if (id == 5310) one.process().kill();
+    if (id >= 5310) continue;
+    const Document commit = client.next_of("commit");
+    cursor = opened.context() + "." + commit.plain("position");
+    EXPECT_EQ(commit.number("sequence"), ++sequence);
+  }
+  WsClient again(other.port(), line.reader());
+  EXPECT_TRUE(again.open({.space = space, .cursor = cursor}).resumed());
+  for (int id = 5310; id <= 5320; ++id) {
+    const Document commit = again.next();
+    EXPECT_EQ(commit.number("sequence"), ++sequence) << "none twice, none missing";
+    EXPECT_THAT(commit.text, HasSubstr("[" + std::to_string(id) + "]"));
+  }
+}
+
 TEST_F(Database, row_55_postgresql_restarts_and_the_sockets_stay) {
   const std::string space = line.new_space();
   WsClient client(line.port(), line.reader());

@@ -182,6 +182,32 @@ TEST_F(Retention, erasing_a_record_takes_its_values_and_leaves_sequences_and_oth
   EXPECT_EQ(ledger_.head("a"), 5);
 }
 
+TEST_F(Retention, what_clients_asked_for_goes_with_the_record_and_their_receipts_stay) {
+  const auto commit = [&](int number, int key, bool is_applied) {
+    session().query(
+        "with c as (select nextval('viewgate.change_counter') as part), locked as (select viewgate.lock_space('a')), "
+        "written as (insert into viewgate.changes (space, part, counter, kind, collection, key, after, groups) "
+        "select 'a', part, part, 'c', 'notes', $2, '{\"x\": \"secret\"}', '{record}' from c where $3::boolean) "
+        "select viewgate.append_commit(array[jsonb_populate_record(null::viewgate.waiting, jsonb_build_object("
+        "'txid', pg_current_xact_id()::text, 'space', 'a', 'name', 'a', 'part', part, 'changes', $3::boolean::int, "
+        "'last', part, "
+        "'statements', 1, 'source', 'mutation', 'role', current_user, 'at', now(), 'principal', 'ann', 'client', 'c', "
+        "'number', $1::bigint, 'receipt', '{\"number\": ' || $1 || '}', 'body', 'secret ' || $1))]) from c, locked",
+        {std::to_string(number), "[" + std::to_string(key) + "]", is_applied ? "t" : "f"});
+  };
+  append("a", 1);
+  commit(1, 7, true);
+  commit(2, 8, true);
+  commit(3, 7, false);  // refused: which record it was about is not known any more
+  EXPECT_EQ(value("select viewgate.erase_record('a', 'notes', '[7]')"), "1");
+  EXPECT_EQ(value("select string_agg(sequence || ' ' || coalesce(body, '-') || ' ' || receipt, ', ' order by sequence) "
+                  "from viewgate.commits where client is not null"),
+            R"(2 - {"number": 1}, 3 secret 2 {"number": 2}, 4 - {"number": 3})");
+  EXPECT_EQ(value("select string_agg(kind::text || coalesce(array_length(groups, 1)::text, '-'), ' ' order by part) "
+                  "from viewgate.changes where key <> '[1]'"),
+            "e- c1");
+}
+
 TEST_F(Retention, a_record_that_still_exists_is_not_erased) {
   append("a", 1);
   EXPECT_EQ(session().refusal("select viewgate.erase_record('a', 'notes', '[1]')"), "VG006");

@@ -1,0 +1,108 @@
+// Requests under /v1/spaces/ and the lines of the raw log, without a socket: what is read, who may, and how it is written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/http_api.hpp"
+#include "gateway/http_router.hpp"
+#include "gateway/log_line.hpp"
+
+namespace viewgate::gateway::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+TEST(SpaceTarget, parts_are_decoded_once_and_only_once) {
+  const auto target = parse_space_target("/v1/spaces/a%2Fb%20%25/log?after=7&limit=%31%30");
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->space, "a/b %");
+  EXPECT_EQ(target->what, "log");
+  EXPECT_THAT(target->query, ElementsAre(Pair("after", "7"), Pair("limit", "10")));
+  EXPECT_EQ(parse_space_target("/v1/spaces/%2525/log")->space, "%25");
+  EXPECT_EQ(parse_space_target("/v1/spaces/a/log/more")->what, "log/more");
+}
+
+TEST(SpaceTarget, what_has_another_form_is_none) {
+  for (const char* wrong :
+       {"", "/", "/v1/spaces", "/v1/spaces/", "/v1/spaces/a", "/v1/spaces//log", "/v1/space/a/log", "/v1/spaces/%/log",
+        "/v1/spaces/%4/log", "/v1/spaces/%4g/log", "/v1/spaces/%00/log", "/v1/spaces/%c3/log", "/v1/spaces/a/log?after",
+        "/v1/spaces/a/log?after=1&after=2", "/v1/spaces/a/log?after=%ff"}) {
+    EXPECT_FALSE(parse_space_target(wrong)) << wrong;
+  }
+}
+
+TEST(RawLogRight, only_an_array_that_names_the_space_or_all_gives_it) {
+  constexpr std::string_view claims =
+      R"({"sub":"x","logs":["acme","\u00e4"],"one":"acme","yes":true,"all":["*"],"nested":[["acme"],{"acme":1},null,7],"l\u006fgs2":["b"]})";
+  EXPECT_TRUE(may_read_log(claims, "logs", "acme"));
+  EXPECT_TRUE(may_read_log(claims, "logs", "ä"));
+  EXPECT_TRUE(may_read_log(claims, "all", "any"));
+  EXPECT_TRUE(may_read_log(claims, "logs2", "b"));
+  for (const char* claim : {"one", "yes", "nested", "none", "", "sub"})
+    EXPECT_FALSE(may_read_log(claims, claim, "acme")) << claim;
+  for (const char* space : {"acm", "acmee", "*", "", "ACME"})
+    EXPECT_FALSE(may_read_log(claims, "logs", space)) << space;
+}
+
+TEST(HttpHead, fields_are_found_without_regard_to_case_and_only_where_they_are_one) {
+  const auto parsed =
+      parse_http_head("GET /a?b HTTP/1.1\r\nHost: x\r\nX-Two: 1\r\nx-two: 2\r\nAUTHORIZATION: Bearer t\r\n\r\n");
+  const auto* head = std::get_if<HttpHead>(&parsed);
+  ASSERT_NE(head, nullptr);
+  EXPECT_EQ(head->target, "/a?b");
+  EXPECT_EQ(head->only("authorization"), "Bearer t");
+  EXPECT_EQ(head->only("x-two"), "");
+  EXPECT_EQ(head->count("x-two"), 2U);
+  EXPECT_FALSE(head->has_body());
+}
+
+TEST(HttpAnswer, chunks_carry_their_size_in_hexadecimal) {
+  EXPECT_EQ(http_chunk("0123456789abcdef!"), "11\r\n0123456789abcdef!\r\n");
+  EXPECT_EQ(http_last_chunk, "0\r\n\r\n");
+  EXPECT_EQ(http_text(503, "text/plain", "no", "Retry-After: 1\r\n"),
+            "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "
+            "text/plain\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\nno");
+}
+
+TEST(LogLine, holds_all_that_a_commit_has_and_nothing_that_it_has_not) {
+  ledger::CommitPart part;
+  part.space = "a\"b";
+  part.position = {ledger::Sequence{7}, ledger::Stamp{18446744073709551615U}};
+  part.provenance = {"mutation",       "app", "2026-01-02T03:04:05.678901Z", "https://issuer ann", "c1", "r-9",
+                     R"({"by": 1.10})"};
+  part.receipt = ledger::CommitReceipt{3, R"({"number":"3"})", "{\"secret\": 1}"};
+  part.changes.push_back(
+      {0, ledger::ChangeKind::updated, "issues", "[7]", R"({"n": 1e400})", R"({"n": 2})", {"record", "schedule"}});
+  part.changes.push_back({1, ledger::ChangeKind::erased, "issues", "[8]", {}, {}, {}});
+  std::string line;
+  append_log_line(line, part);
+  EXPECT_EQ(
+      line,
+      R"({"space":"a\"b","sequence":"7","stamp":"18446744073709551615","source":"mutation","role":"app",)"
+      R"("at":"2026-01-02T03:04:05.678901Z","principal":"https://issuer ann","client":"c1","request_id":"r-9",)"
+      R"("fields":{"by": 1.10},"receipt":{"number":"3"},"request":"{\"secret\": 1}","changes":[)"
+      R"({"ordinal":0,"kind":"updated","collection":"issues","key":[7],"before":{"n": 1e400},"after":{"n": 2},)"
+      R"("groups":["record","schedule"]},{"ordinal":1,"kind":"erased","collection":"issues","key":[8]}],"last":true})"
+      "\n");
+  ledger::CommitPart bare;
+  bare.space = "s";
+  bare.position.sequence = ledger::Sequence{1};
+  bare.provenance = {"append", "app", "t"};
+  bare.last = false;
+  line.clear();
+  append_log_line(line, bare);
+  EXPECT_EQ(
+      line,
+      R"({"space":"s","sequence":"1","stamp":"0","source":"append","role":"app","at":"t","changes":[],"last":false})"
+      "\n");
+}
+
+TEST(LogLine, a_page_ends_with_where_to_go_on) {
+  std::string line;
+  append_log_end(line, ledger::LogPage{ledger::Sequence{7}, ledger::Sequence{9}, ledger::Sequence{2}, ledger::Stamp{}});
+  EXPECT_EQ(line, R"({"next_cursor":"7","has_more":true,"watermark":"9","retained_from":"2"})"
+                  "\n");
+}
+
+}  // namespace
+}  // namespace viewgate::gateway::testing
