@@ -102,6 +102,30 @@ TEST(Index, the_value_of_the_caller_is_chosen_before_one_that_all_groups_have) {
   EXPECT_EQ(found.size(), 1U);
 }
 
+TEST(Index, groups_of_one_form_share_their_shape_and_can_be_put_together_again) {
+  const ModelPtr model =
+      model_where("id int primary key, a text, n int", "id", "a = claims.sub and n in (1, 2, params.n)");
+  const RecordLayout& layout = model->view("v")->table->layout;
+  const auto predicate_of = [&model](const char* sub, int n) {
+    return projection::bind(*model, "v", "{\"n\":" + std::to_string(n) + "}", std::string("{\"sub\":\"") + sub + "\"}",
+                            "s1")
+        .value()
+        .group->predicate();
+  };
+  const auto bytes_of = [&layout](const Expression& expression) {
+    std::string out;
+    append_canonical(out, expression, layout);
+    return out;
+  };
+  ShapeTable shapes;
+  const Shaped ann = shapes.split(predicate_of("ann", 7), layout);
+  const Shaped bob = shapes.split(predicate_of("bob", 9), layout);
+  EXPECT_EQ(ann.shape, bob.shape);
+  EXPECT_EQ(ann.values.size(), 2U) << "the name, and the list that the parameter is in";
+  EXPECT_EQ(bytes_of(fill(*ann.shape, ann.values)), bytes_of(predicate_of("ann", 7)));
+  EXPECT_NE(bytes_of(fill(*bob.shape, bob.values)), bytes_of(predicate_of("ann", 7)));
+}
+
 // Against asking every interval, while intervals come and go.
 TEST(Index, ranges_find_exactly_the_intervals_that_hold_the_value) {
   const ModelPtr model =

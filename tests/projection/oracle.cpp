@@ -142,7 +142,13 @@ void Oracle::ask_ours(const Question& question, Answers& answers) {
     answers.refused = parsed.problems.front().message;
     return;
   }
-  const GroupPtr group = projection::bind(*parsed.model, "v", question.params, question.claims, "s1").value().group;
+  // A value that its context makes one of a narrower type, as PostgreSQL would refuse the literal.
+  const auto bound = projection::bind(*parsed.model, "v", question.params, question.claims, "s1");
+  if (!bound) {
+    answers.refused = bound.error().detail;
+    return;
+  }
+  const GroupPtr group = bound->group;
   const Expression predicate = group->predicate();
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     const auto record = Record::parse(group->table().layout, texts_[i]);
