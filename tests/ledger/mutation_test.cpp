@@ -1,5 +1,7 @@
 // The write path of managed collections, promise by promise: one receipt per processed request, in the commit of its effect.
 #include "ledger/mutation_fixture.hpp"
+#include "ledger/recording_sink.hpp"
+#include "ledger/tailer.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -310,6 +312,29 @@ TEST_F(Mutations, a_full_queue_says_so_at_once) {
   ASSERT_FALSE(answers[2]);
   EXPECT_EQ(answers[2].error().code, errc::unavailable);
   EXPECT_EQ(ask(request(1, {put("[1]", "{}")}, "c2")).kind, Kind::receipt);
+}
+
+TEST_F(Mutations, the_tail_hands_on_each_receipt_with_its_commit) {
+  RecordingSink sink;
+  ledger::Tailer tailer(loop_.io(), conninfo_, {}, sink);
+  std::vector<std::string> told;
+  sink.when_part = [&told](const ledger::CommitPart& part) {
+    EXPECT_EQ(part.provenance.client, "c1");
+    EXPECT_TRUE(part.first && part.last);
+    told.push_back(part.receipt ? part.receipt->text : "none");
+  };
+  tailer.start();
+  tailer.watch("s1");
+  ASSERT_TRUE(loop_.until([&sink] { return sink.spaces.contains("s1"); }));
+  mutator_ = std::make_unique<ledger::Mutator>(loop_.io(), conninfo_, ledger::MutatorOptions{}, [&] { tailer.wake(); });
+  std::vector<std::string> answered;
+  answered.push_back(ask(request(1, {put("[1]", "{}")})).receipt.text);
+  answered.push_back(ask(request(2, {put("[1]", "{}")})).receipt.text);
+  answered.push_back(ask(request(3, {create("[1]", "{}")})).receipt.text);
+  ASSERT_TRUE(loop_.until([&sink] { return sink.head("s1") >= 3; }));
+  EXPECT_EQ(told, answered);
+  mutator_->stop();
+  tailer.stop();
 }
 
 TEST_F(Mutations, case_34_an_unchanged_large_value_is_in_before_and_after) {
