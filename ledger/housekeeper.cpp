@@ -44,7 +44,10 @@ asio::awaitable<void> Housekeeper::run(std::shared_ptr<Housekeeper> self) {
       failed = true;
     }
     // What failed is tried again next time; whether the database can be reached at all is the tailer's to tell.
-    if (failed) self->connection_.close();
+    if (failed) {
+      self->connection_.close();
+      self->captures_at_ = std::max(self->captures_at_, Clock::now() + self->options_.captures_interval);
+    }
     if (self->stopped_) co_return;
     self->timer_.expires_at(std::min(self->captures_at_, self->prune_at_));
     boost::system::error_code ignored;
@@ -54,9 +57,7 @@ asio::awaitable<void> Housekeeper::run(std::shared_ptr<Housekeeper> self) {
 
 pg::Task<void> Housekeeper::turn() {
   const Clock::time_point now = Clock::now();
-  const bool captures_due = now >= captures_at_;
   const bool prune_due = now >= prune_at_;
-  if (captures_due) captures_at_ = now + options_.captures_interval;
   if (prune_due) prune_at_ = now + options_.prune_interval;
   if (!connection_.is_idle()) {
     pg::ConnectOptions connect;
@@ -66,16 +67,24 @@ pg::Task<void> Housekeeper::turn() {
     auto connected = co_await connection_.connect(std::move(connect));
     if (!connected) co_return connected.error();
   }
-  if (captures_due) {
-    auto checked = co_await ask("select count(*) from viewgate.check_captures()");
-    if (!checked) co_return checked.error();
-  }
+  auto checked = co_await check_captures();
+  if (!checked) co_return checked.error();
   if (!prune_due) co_return Result<void>();
   co_return co_await prune();
 }
 
 pg::Task<pg::Rows> Housekeeper::ask(std::string sql, pg::Params params) {
   return connection_.exec(std::move(sql), std::move(params), kPatience * options_.time_max);
+}
+
+/// When it is due.
+pg::Task<void> Housekeeper::check_captures() {
+  const Clock::time_point now = Clock::now();
+  if (now < captures_at_) co_return Result<void>();
+  captures_at_ = now + options_.captures_interval;
+  auto checked = co_await ask("select count(*) from viewgate.check_captures()");
+  if (!checked) co_return checked.error();
+  co_return Result<void>();
 }
 
 /// A session that ends gives the lock back, so a node that dies in here stops nobody.
@@ -121,6 +130,9 @@ pg::Task<void> Housekeeper::prune_space(std::string space, std::string kept) {
     params.emplace_back(std::to_string(kPruneBatch));
     auto deleted = co_await ask("select viewgate.prune_batch($1, $2::int)", std::move(params));
     if (!deleted) co_return deleted.error();
+    // A first rule may let go of millions of commits. Holes are looked for all the while.
+    auto checked = co_await check_captures();
+    if (!checked) co_return checked.error();
     const std::int64_t count = (*deleted)[0].integer(0);
     pruned_ += static_cast<std::uint64_t>(count);
     if (count == 0) co_return Result<void>();

@@ -34,6 +34,7 @@ class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<Housekeeper> self);
   pg::Task<void> turn();
+  pg::Task<void> check_captures();
   pg::Task<void> prune();
   pg::Task<void> prune_spaces();
   pg::Task<void> prune_space(std::string space, std::string kept);

@@ -491,6 +491,7 @@ set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force
 #variable_conflict use_column
 declare
   batch_max constant int := 50000;
+  spaces_max constant int := 1000;  -- each costs a lock, and a transaction may have written into any number of them
   has_written constant boolean := pg_current_xact_id_if_assigned() is not null;
   last viewgate.looks;
   youngest xid8;
@@ -512,7 +513,8 @@ begin
   select pg_current_snapshot(),
          array(select distinct w.space from (select w.space from viewgate.waiting w where w.txid >= youngest
                                              union all
-                                             select w.space from viewgate.waiting w where w.txid = any(running)) w)
+                                             select w.space from viewgate.waiting w where w.txid = any(running)) w
+               limit spaces_max)
     into seen, wanted;
   told := seen;
   if cardinality(wanted) > 0 then
@@ -530,7 +532,7 @@ begin
     end if;
     locked := array(select h.space from viewgate.horizons h where h.space = any(wanted) order by h.space
                     for no key update skip locked);
-    left_over := cardinality(locked) < cardinality(wanted);
+    left_over := cardinality(locked) < cardinality(wanted) or cardinality(wanted) = spaces_max;
     -- A statement of its own, after the locks: it sees what their last holders did.
     with picked as (
       select w.ctid from (select w.ctid, w.space, w.last from viewgate.waiting w where w.txid >= youngest

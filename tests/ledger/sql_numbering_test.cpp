@@ -359,5 +359,14 @@ TEST_F(Numbering, the_number_of_a_commit_is_durable_even_where_nobody_asked_for_
   expect_fold_is_table(after, "public.t", "a");
 }
 
+TEST_F(Numbering, a_transaction_into_thousands_of_spaces_is_numbered_some_at_a_time) {
+  ledger_.session().run("insert into t select i, 'space-' || i, 'x' from generate_series(1, 2500) i");
+  for (const char* numbered : {"1000", "1000", "500"}) {
+    EXPECT_EQ(ledger_.session().value("select numbered from viewgate.look() where space is null"), numbered);
+  }
+  EXPECT_EQ(ledger_.session().value("select skipped from viewgate.look() where space is null"), "f");
+  EXPECT_EQ(ledger_.session().value("select count(*) from viewgate.spaces where head = 1"), "2500");
+}
+
 }  // namespace
 }  // namespace viewgate::testing
