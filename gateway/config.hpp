@@ -42,8 +42,14 @@ struct Config {
   std::int64_t limit_messages = 0;
   std::int64_t limit_control_frames = 0;
   std::int64_t limit_message_bytes = 0;
+  std::int64_t limit_body_bytes = 0;
+  std::int64_t limit_record_bytes = 0;
+  std::int64_t limit_record_depth = 0;
   std::int64_t limit_frame_bytes = 0;
   std::int64_t limit_snapshot_rate = 0;
+  std::int64_t write_connections = 0;
+  std::int64_t write_queue = 0;
+  std::chrono::milliseconds write_lock_time{};
 
   std::int64_t ring_group_bytes = 0;
   std::int64_t ring_space_bytes = 0;

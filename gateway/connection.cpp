@@ -21,6 +21,7 @@ constexpr std::size_t copied_bytes_max = 4096;  // up to here one copy is cheape
 constexpr int reads_per_turn = 4;
 constexpr int messages_per_turn = 4;  // so that one who catches up leaves room for the others
 constexpr std::chrono::seconds leaving_time{1};
+constexpr std::string_view http_continue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::size_t bytes_of(std::span<const std::string_view> pieces) {
   std::size_t out = 0;
@@ -172,7 +173,11 @@ bool Connection::take_request(std::string_view head, Now now) {
     answer_and_leave(handshake_response(*refused), now);
     return !ended_;
   }
-  if (head_.size() < head.size() + body_bytes) return true;
+  if (head_.size() < head.size() + body_bytes) {
+    const bool is_awaited = std::get<HttpHead>(parsed).only("expect") == "100-continue";
+    if (is_awaited && !std::exchange(continued_, true)) write(std::span(&http_continue, 1));
+    return !ended_;
+  }
   HttpRequest request{std::get<HttpHead>(std::move(parsed)), head_.substr(head.size(), body_bytes)};
   head_ = {};
   replying_ = true;

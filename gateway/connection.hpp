@@ -60,6 +60,9 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   /// Null while the head is read, and after the end.
   [[nodiscard]] Session* session() { return session_ ? &*session_ : nullptr; }
 
+  /// Whether a request is being answered.
+  [[nodiscard]] bool replying() const { return replying_; }
+
   /// Closes the socket at once.
   void end();
 
@@ -98,6 +101,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   Time deadline_;  // while there is no session
   bool reading_ = false;
   bool writing_ = false;                               // waits for writability
+  bool continued_ = false;                             // "100 Continue" was said
   bool replying_ = false;                              // a request is being answered
   bool leaving_ = false;                               // has said everything; waits for the other side's end
   std::vector<std::function<void(bool)>> on_written_;  // of the answer, once pending_ is written

@@ -7,6 +7,7 @@
 #include "gateway/documents.hpp"
 #include "gateway/errors.hpp"
 #include "gateway/log.hpp"
+#include "gateway/mutation_door.hpp"
 #include "ledger/planted.hpp"
 
 namespace viewgate::gateway {
@@ -129,6 +130,18 @@ void Engine::bootstrap(std::size_t reactor, GroupId id, std::function<void(Boots
   bootstraps_.ask(found->second.spec, std::move(asker), found->second.space->head);
 }
 
+void Engine::mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) {
+  mutations_.mutate(std::move(call), [this, reactor, reply = std::move(reply)](MutationReply answer) {
+    surroundings_.post(reactor, [reply, answer = std::move(answer)](ReactorPort&) { reply(answer); });
+  });
+}
+
+void Engine::receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) {
+  mutations_.receipts(std::move(call), [this, reactor, reply = std::move(reply)](ReceiptsReply answer) {
+    surroundings_.post(reactor, [reply, answer = std::move(answer)](ReactorPort&) { reply(answer); });
+  });
+}
+
 // ---- what the tail tells ----
 
 void Engine::on_watched(const std::string& name, ledger::Position head) {
@@ -161,6 +174,7 @@ void Engine::on_part(ledger::CommitPartPtr part) {
     space.moved = true;
     moved_spaces_.push_back(part->space);
   }
+  if (part->receipt) put_receipt(space, *part);
   space.commit_open = !part->last;
   if (!part->last) return;
   space.head = part->position;
@@ -195,6 +209,16 @@ void Engine::project(Space& space, const ledger::CommitPart& part) {
 void Engine::put(const Followed& followed, const GroupFramePtr& frame) {
   for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
     if ((followed.reactors & ~followed.holes & bit(reactor)) != 0) outlets_[reactor].put(frame);
+  }
+}
+
+/// For those sockets of its client that have a view of the space: wherever one does, the reactor follows the space.
+void Engine::put_receipt(const Space& space, const ledger::CommitPart& part) {
+  const auto key = client_key_of(part.provenance.principal, part.provenance.client);
+  const auto receipt =
+      std::make_shared<const LoggedReceipt>(LoggedReceipt{part.space, part.position.sequence, key, part.receipt->text});
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
+    if (space.followers[reactor] > 0) outlets_[reactor].put(receipt);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "gateway/bootstrap_desk.hpp"
 #include "gateway/engine_options.hpp"
 #include "gateway/history_desk.hpp"
+#include "gateway/mutation_desk.hpp"
 #include "gateway/outlet.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/recent_commits.hpp"
@@ -34,6 +35,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
 
   /// Before anything else: the tail needs its sink first.
   void attach(ledger::Tail& tail) { tail_ = &tail; }
+  /// Until then mutations are answered `unavailable`.
+  void attach(ledger::Mutations& mutations) { mutations_.attach(mutations); }
 
   /// Groups whose view is not the same under the new model are reset; the others go on.
   void set_model(const ActiveModelPtr& model);
@@ -50,6 +53,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void history(std::size_t reactor, GroupId id, ledger::Position after,
                std::function<void(HistoryReply)> reply) override;
   void bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) override;
+  void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) override;
+  void receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) override;
 
   void on_watched(const std::string& name, ledger::Position head) override;
   void on_part(ledger::CommitPartPtr part) override;
@@ -93,6 +98,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void drop_reactor(Followed& followed, std::size_t reactor);
   void put(const Followed& followed, const GroupFramePtr& frame);
   void project(Space& space, const ledger::CommitPart& part);
+  void put_receipt(const Space& space, const ledger::CommitPart& part);
   void hold_recent(Space& space, const ledger::CommitPartPtr& part);
   /// Groups of reactors that were behind are joined anew.
   void take_back();
@@ -109,6 +115,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   ledger::Tail* tail_ = nullptr;
   HistoryDesk history_;
   BootstrapDesk bootstraps_;
+  MutationDesk mutations_;
   projection::Projector projector_;
   std::map<std::string, Space> spaces_;
   std::unordered_map<GroupId, Followed, GroupIdHash> groups_;

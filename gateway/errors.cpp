@@ -56,6 +56,32 @@ ErrorCode error_code_of(projection::errc code) {
   return ErrorCode::unavailable;
 }
 
+ErrorCode mutation_error_of(ledger::errc code) {
+  using enum ledger::errc;
+  switch (code) {
+    case invalid_mutation:
+      return ErrorCode::invalid_value;
+    case unavailable:
+    case timeout:
+    case retry:
+    case rejected:
+    case invalid_cursor:
+    case invalid_limit:
+    case history_unavailable:
+    case history_diverged:
+    case history_erased:
+    case commit_too_large:
+    case log_corrupt:
+    case not_capturable:
+    case capture_missing:
+    case wrong_schema_version:
+    case unsuitable_database:
+    case programs_missing:
+      return ErrorCode::unavailable;
+  }
+  return ErrorCode::unavailable;
+}
+
 std::string_view constant_text(ErrorCode code) {
   switch (code) {
     case ErrorCode::bad_request:

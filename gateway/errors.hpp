@@ -28,6 +28,9 @@ namespace viewgate::gateway {
 /// it to.
 [[nodiscard]] ErrorCode error_code_of(projection::errc code);
 
+/// What a client is told when its mutation could not be processed.
+[[nodiscard]] ErrorCode mutation_error_of(ledger::errc code);
+
 /// The text that goes with a code where the cause itself must not be told.
 [[nodiscard]] std::string_view constant_text(ErrorCode code);
 

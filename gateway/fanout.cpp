@@ -45,6 +45,16 @@ void Fanout::on_delivery(std::shared_ptr<const Delivery> delivery) {
   for (const auto& [name, head] : delivery->heads) {
     if (const auto space = spaces_.find(name); space != spaces_.end()) space->second.head = head;
   }
+  for (const auto& receipt : delivery->receipts) {
+    const auto found = clients_.find(receipt->client_key);
+    if (found == clients_.end()) continue;
+    for (Session* each : found->second) each->on_logged_receipt(*receipt);
+  }
+  // A space may have come as far without a word of its groups.
+  for (Session* each : std::exchange(awaiting_spaces_, {})) {
+    each->awaits_space_ = false;
+    mark_due(*each);
+  }
 }
 
 void Fanout::on_reset(const GroupId& id, ResetReason reason) {
@@ -123,6 +133,12 @@ void Fanout::remove(Session& session) {
   sessions_[session.fanout_index_]->fanout_index_ = session.fanout_index_;
   sessions_.pop_back();
   if (session.due_) std::erase(due_, &session);
+  if (session.awaits_space_) std::erase(awaiting_spaces_, &session);
+  if (session.writes_ > 0) std::erase_if(writers_, [&](const auto& each) { return each.second == &session; });
+  if (session.client_key().empty()) return;
+  const auto clients = clients_.find(session.client_key());
+  std::erase(clients->second, &session);
+  if (clients->second.empty()) clients_.erase(clients);
 }
 
 void Fanout::mark_due(Session& session) {
@@ -212,6 +228,47 @@ Fanout::Ticket Fanout::ask_history(const LocalGroup& group, ledger::Position aft
     if (Subscription* waiting = take_waiting(ticket)) waiting->on_history(std::move(reply));
   });
   return ticket;
+}
+
+// Mutations.
+
+Session* Fanout::take_writer(Ticket ticket) {
+  const auto found = writers_.find(ticket);
+  if (found == writers_.end()) return nullptr;
+  Session* const session = found->second;
+  writers_.erase(found);
+  --session->writes_;
+  return session;
+}
+
+Fanout::Ticket Fanout::add_writer(Session& session) {
+  const Ticket ticket = ++last_ticket_;
+  writers_.emplace(ticket, &session);
+  ++session.writes_;
+  return ticket;
+}
+
+void Fanout::mutate(MutationOffer offer, Session& session) {
+  const Ticket ticket = add_writer(session);
+  MutationCall call = std::move(offer.call);
+  engine_.mutate(reactor_, std::move(call), [this, ticket, offer = std::move(offer)](const MutationReply& reply) {
+    if (Session* writer = take_writer(ticket)) writer->on_mutation(offer, reply);
+  });
+}
+
+void Fanout::ask_receipts(ReceiptsCall call, Session& session) {
+  const Ticket ticket = add_writer(session);
+  const std::string space = call.space;
+  engine_.receipts(reactor_, std::move(call), [this, ticket, space](const ReceiptsReply& reply) {
+    if (Session* writer = take_writer(ticket)) writer->on_receipts(space, reply);
+  });
+}
+
+void Fanout::add_client(const std::string& key, Session& session) { clients_[key].push_back(&session); }
+
+void Fanout::await_space(Session& session) {
+  if (std::exchange(session.awaits_space_, true)) return;
+  awaiting_spaces_.push_back(&session);
 }
 
 }  // namespace viewgate::gateway

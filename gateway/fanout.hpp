@@ -20,6 +20,7 @@
 #include "auth/token_verifier.hpp"
 #include "gateway/active_model.hpp"
 #include "gateway/message.hpp"
+#include "gateway/mutation_door.hpp"
 #include "gateway/now.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/ring.hpp"
@@ -103,6 +104,14 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] Ticket ask_history(const LocalGroup& group, ledger::Position after, Subscription& subscription);
   void forget(Ticket ticket) { waiting_.erase(ticket); }
 
+  // Mutations; the session is told what became of them as long as it lives.
+  void mutate(MutationOffer offer, Session& session);
+  void ask_receipts(ReceiptsCall call, Session& session);
+  /// It is told the receipts of its client that come through the log.
+  void add_client(const std::string& key, Session& session);
+  /// It has receipts that wait for a space to come as far.
+  void await_space(Session& session);
+
   // What an operator and the tests look at.
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
@@ -118,6 +127,8 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] bool leave_if_unused(LocalGroup& group, Now now);
   void mark_subscribers_due(const LocalGroup& group);
   [[nodiscard]] Subscription* take_waiting(Ticket ticket);
+  [[nodiscard]] Session* take_writer(Ticket ticket);
+  [[nodiscard]] Ticket add_writer(Session& session);
 
   const std::size_t reactor_;
   const SessionOptions options_;
@@ -132,6 +143,9 @@ class Fanout final : public ReactorPort {
   std::vector<Session*> sessions_;
   std::vector<Session*> due_;
   std::unordered_map<Ticket, Subscription*> waiting_;
+  std::unordered_map<Ticket, Session*> writers_;  // wait for what became of a mutation
+  std::unordered_map<std::string, std::vector<Session*>> clients_;
+  std::vector<Session*> awaiting_spaces_;
   Ticket last_ticket_ = 0;
   bool degraded_ = false;
 };

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "gateway/utf8.hpp"
+
 namespace viewgate::gateway {
 namespace {
 
@@ -18,12 +20,16 @@ std::string_view phrase(int status) {
       return "Forbidden";
     case 404:
       return "Not Found";
+    case 405:
+      return "Method Not Allowed";
     case 409:
       return "Conflict";
     case 410:
       return "Gone";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 426:
       return "Upgrade Required";
     case 431:
@@ -41,7 +47,32 @@ std::string response_head(int status, std::string_view content_type) {
   return out.append(content_type).append("\r\n");
 }
 
+int hex_value(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  return -1;
+}
+
 }  // namespace
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_value(text[i + 1]);
+    const int low = hex_value(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  if (!is_utf8(out) || out.find('\0') != std::string::npos) return std::nullopt;
+  return out;
+}
 
 std::string http_text(int status, std::string_view content_type, std::string_view body, std::string_view fields) {
   std::string out = response_head(status, content_type);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,9 @@ class HttpApi {
   /// Larger bodies are refused with 413 before they are read.
   [[nodiscard]] virtual std::size_t body_bytes_max() const = 0;
 };
+
+/// A part of a path or query with its percent-escapes undone (RFC 3986). Absent: malformed, not UTF-8, or with a NUL.
+[[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 
 /// A whole response: status line, fields, body. `fields`: further ones, each ended by CRLF.
 [[nodiscard]] std::string http_text(int status, std::string_view content_type, std::string_view body,

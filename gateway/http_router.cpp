@@ -17,31 +17,6 @@ void refuse(HttpReply& reply, int status, std::string_view error, std::string_vi
   reply.finish();
 }
 
-int hex_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  return -1;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  if (!is_utf8(out) || out.find('\0') != std::string::npos) return std::nullopt;
-  return out;
-}
-
 std::optional<std::int64_t> digits(std::string_view text) {
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -102,13 +77,16 @@ bool may_read_log(std::string_view claims, std::string_view claim, std::string_v
 void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
   const auto target = parse_space_target(request.head.target);
   const bool is_log = log_ != nullptr && !log_claim_.empty() && target && target->what == "log";
-  if (!is_log || request.head.method != "GET") return refuse(*reply, 404, "not_found");
+  const bool is_of_log = is_log && request.head.method == "GET";
+  const bool is_of_mutations = target && target->query.empty() && HttpMutations::has(target->what);
+  if (!is_of_log && !is_of_mutations) return refuse(*reply, 404, "not_found");
   const auto verified = verifier_.verify(bearer_of(request.head), std::chrono::system_clock::now());
   if (!verified) {
     log::info("http_refused", {{"reason", verified.error().reason}});
     return refuse(*reply, 401, "auth_required", "WWW-Authenticate: Bearer\r\n");
   }
-  answer_log(*target, *verified, std::move(reply));
+  if (is_of_log) return answer_log(*target, *verified, std::move(reply));
+  mutations_->answer(target->space, target->what, *verified, std::move(request), std::move(reply));
 }
 
 /// The right is the claim's and no policy's: a view shows what its policies admit, the log holds everything ever proposed.

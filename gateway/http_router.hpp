@@ -11,6 +11,7 @@
 
 #include "auth/token_verifier.hpp"
 #include "gateway/http_api.hpp"
+#include "gateway/http_mutations.hpp"
 #include "gateway/log_desk.hpp"
 
 namespace viewgate::gateway {
@@ -29,12 +30,12 @@ struct SpaceTarget {
 
 class HttpRouter final : public HttpApi {
  public:
-  /// `log` null, or an empty claim: the raw log is not there. Both outlive the router.
-  HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim)
-      : verifier_(verifier), log_(log), log_claim_(std::move(log_claim)) {}
+  /// `log` null, or an empty claim: the raw log is not there. All outlive the router.
+  HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim, HttpMutations* mutations)
+      : verifier_(verifier), log_(log), log_claim_(std::move(log_claim)), mutations_(mutations) {}
 
   void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
-  [[nodiscard]] std::size_t body_bytes_max() const override { return 0; }
+  [[nodiscard]] std::size_t body_bytes_max() const override { return mutations_->body_bytes_max(); }
 
  private:
   void answer_log(const SpaceTarget& target, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);
@@ -42,6 +43,7 @@ class HttpRouter final : public HttpApi {
   const auth::TokenVerifier& verifier_;
   LogDesk* const log_;
   const std::string log_claim_;
+  HttpMutations* const mutations_;
 };
 
 }  // namespace viewgate::gateway

@@ -30,8 +30,15 @@ void Outlet::put(GroupFramePtr frame) {
   frames_.push_back(std::move(frame));
 }
 
+void Outlet::put(LoggedReceiptPtr receipt) {
+  const std::size_t size = receipt->text.size() + receipt->client_key.size() + frame_overhead;
+  if (receipts_bytes_ + size > bytes_max_) return;  // their clients ask for them
+  receipts_bytes_ += size;
+  receipts_.push_back(std::move(receipt));
+}
+
 void Outlet::flush(Heads heads) {
-  if (behind_ || (frames_.empty() && heads.empty())) return;
+  if (behind_ || (frames_.empty() && heads.empty() && receipts_.empty())) return;
   const std::size_t waiting = in_flight_->load(std::memory_order_relaxed);
   // One delivery always passes, however large: a bound that nothing fits would stop everything.
   if (waiting > 0 && waiting + bytes_ > bytes_max_) {
@@ -42,8 +49,9 @@ void Outlet::flush(Heads heads) {
               {{"reactor", static_cast<std::int64_t>(reactor_)}, {"bytes", static_cast<std::int64_t>(waiting)}});
     return;
   }
-  const auto counted = std::make_shared<const Counted>(Delivery{std::exchange(frames_, {}), std::move(heads)},
-                                                       std::exchange(bytes_, 0), in_flight_);
+  const std::size_t bytes = std::exchange(bytes_, 0) + std::exchange(receipts_bytes_, 0);
+  Delivery posted{std::exchange(frames_, {}), std::move(heads), std::exchange(receipts_, {})};
+  const auto counted = std::make_shared<const Counted>(std::move(posted), bytes, in_flight_);
   const std::shared_ptr<const Delivery> delivery(counted, &counted->delivery);
   surroundings_.post(reactor_, [delivery](ReactorPort& port) { port.on_delivery(delivery); });
 }

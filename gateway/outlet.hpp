@@ -27,8 +27,10 @@ class Outlet {
       : reactor_(reactor), bytes_max_(bytes_max), surroundings_(surroundings) {}
 
   void put(GroupFramePtr frame);
+  /// Receipts cannot be had from history: one that is behind gets them when it goes on, as many as the bound holds.
+  void put(LoggedReceiptPtr receipt);
 
-  /// Posts the frames since the last flush, and these heads, as one delivery; nothing where there is neither.
+  /// Posts what was put since the last flush, and these heads, as one delivery; nothing where there is neither.
   void flush(Heads heads = {});
 
   /// Frames were dropped: the reactor's groups have a hole.
@@ -43,6 +45,8 @@ class Outlet {
   const std::shared_ptr<std::atomic<std::size_t>> in_flight_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::vector<GroupFramePtr> frames_;
   std::size_t bytes_ = 0;  // of frames_
+  std::vector<LoggedReceiptPtr> receipts_;
+  std::size_t receipts_bytes_ = 0;
   bool behind_ = false;
 };
 

@@ -17,6 +17,8 @@
 
 #include "gateway/protocol.hpp"
 #include "ledger/commit.hpp"
+#include "ledger/error.hpp"
+#include "ledger/mutation.hpp"
 
 namespace viewgate::gateway {
 
@@ -51,11 +53,21 @@ struct GroupFrame {
 };
 using GroupFramePtr = std::shared_ptr<const GroupFrame>;
 
+/// A receipt that came through the log: for those sockets of its client that have a view of the space.
+struct LoggedReceipt {
+  std::string space;
+  ledger::Sequence sequence;
+  std::string client_key;  ///< client_key_of its principal and client
+  std::string text;
+};
+using LoggedReceiptPtr = std::shared_ptr<const LoggedReceipt>;
+
 /// What one turn of the engine sends to one reactor: the frames of the groups that it has joined, and how far each of its
 /// spaces has been projected (frames first: `heads` hold once they are in the rings).
 struct Delivery {
   std::vector<GroupFramePtr> frames;
   std::vector<std::pair<std::string, ledger::Position>> heads;
+  std::vector<LoggedReceiptPtr> receipts;  ///< of commits up to `heads`
 };
 
 /// Documents for one subscriber (or several with the same need): what lies between its position and the ring.
@@ -80,6 +92,28 @@ struct Refusal {
 
 using HistoryReply = std::variant<std::shared_ptr<const History>, Refusal>;
 using BootstrapReply = std::variant<std::shared_ptr<const SnapshotChunks>, Refusal>;
+
+/// A mutation on its way to the ledger.
+struct MutationCall {
+  ledger::MutationRequest request;
+  ledger::WriteRulesPtr rules;
+};
+using MutationReply = ledger::Result<ledger::MutationAnswer>;
+
+/// Asks for the receipts of a client with numbers above `after`, at most `count_max`; those that are pruned are passed over.
+struct ReceiptsCall {
+  std::string space;
+  std::string client;
+  std::string principal;
+  std::int64_t after = 0;
+  std::size_t count_max = 1;
+};
+/// `end`: why there are no more; receipt where `count_max` was reached.
+struct ReceiptsFound {
+  std::vector<ledger::Receipt> receipts;
+  ledger::MutationAnswer::Kind end = ledger::MutationAnswer::Kind::sequence_gap;
+};
+using ReceiptsReply = ledger::Result<ReceiptsFound>;
 
 /// What the engine tells a reactor. Called on the reactor's thread, in the order in which the engine posted.
 class ReactorPort {
@@ -108,6 +142,8 @@ class EnginePort {
   virtual void history(std::size_t reactor, GroupId group, ledger::Position after,
                        std::function<void(HistoryReply)> reply) = 0;
   virtual void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) = 0;
+  virtual void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) = 0;
+  virtual void receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) = 0;
 };
 
 }  // namespace viewgate::gateway

@@ -212,7 +212,7 @@ void Reactor::Loop::start_drain(std::chrono::milliseconds window, std::function<
     const auto share = window * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(leaving.size());
     if (Session* session = leaving[i]->session()) {
       session->drain(share);
-    } else {
+    } else if (!leaving[i]->replying()) {
       leaving[i]->end();
     }
   }

@@ -16,6 +16,7 @@
 #include "gateway/model_loader.hpp"
 #include "gateway/process_files.hpp"
 #include "gateway/wiring.hpp"
+#include "ledger/mutator.hpp"
 #include "ledger/registry.hpp"
 #include "ledger/revocation_watch.hpp"
 
@@ -44,6 +45,16 @@ class PostedEngine final : public EnginePort {
   void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) override {
     asio::post(io_, [this, reactor, group, reply = std::move(reply)]() mutable {
       engine_.bootstrap(reactor, group, std::move(reply));
+    });
+  }
+  void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) override {
+    asio::post(io_, [this, reactor, call = std::move(call), reply = std::move(reply)]() mutable {
+      engine_.mutate(reactor, std::move(call), std::move(reply));
+    });
+  }
+  void receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) override {
+    asio::post(io_, [this, reactor, call = std::move(call), reply = std::move(reply)]() mutable {
+      engine_.receipts(reactor, std::move(call), std::move(reply));
     });
   }
 
@@ -93,17 +104,21 @@ class Server::Column {
         reader_(io_, conninfo, reader_options(config)),
         engine_(engine_limits(config), surroundings(), reader_, [this] { reload(); }),
         tailer_(io_, conninfo, tailer_options(config), engine_),
+        mutator_(io_, conninfo, mutator_options(config), [this] { tailer_.wake(); }),
         posted_engine_(io_, engine_),
         log_desk_(config.raw_log_claim.empty() ? nullptr
                                                : std::make_unique<LogDesk>(log_desk_options(config, conninfo))),
-        router_(verifier_, log_desk_.get(), config.raw_log_claim) {
+        http_mutations_(io_, mutator_, http_mutation_options(config)),
+        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_) {
     engine_.attach(tailer_);
+    engine_.attach(mutator_);
   }
 
   void run() {
     wait_for_signal();
     model_ = first_model();
     if (!model_ || !first_revocations()) return;
+    http_mutations_.set_model(model_);
     open_reactors();
     tailer_.start();
     tick();
@@ -191,6 +206,7 @@ class Server::Column {
         model_ = *loaded;
         log_model(*model_);
         engine_.set_model(model_);
+        http_mutations_.set_model(model_);
       }
       if (reload_again_) reload();
     });
@@ -239,6 +255,7 @@ class Server::Column {
 
   void finish() {
     for (auto& reactor : reactors_) reactor->stop();
+    mutator_.stop();
     tailer_.stop();
     reader_.stop();
     registry_.stop();
@@ -262,8 +279,10 @@ class Server::Column {
   ledger::Reader reader_;
   Engine engine_;
   ledger::Tailer tailer_;
+  ledger::Mutator mutator_;
   PostedEngine posted_engine_;
   const std::unique_ptr<LogDesk> log_desk_;
+  HttpMutations http_mutations_;
   HttpRouter router_;
   ActiveModelPtr model_;
   std::vector<std::unique_ptr<Reactor>> reactors_;

@@ -110,6 +110,11 @@ void Session::on_hello(const Hello& hello, Now now) {
   principal_ = std::move(verified.value());
   authenticated_ = true;
   phase_ = Phase::open;
+  if (hello.client) {
+    client_ = *hello.client;
+    client_key_ = client_key_of(principal_text(principal_), client_);
+    fanout_.add_client(client_key_, *this);
+  }
   next_tick_ = now.steady;
   Welcome welcome;
   welcome.principal = principal_.subject;
@@ -176,16 +181,6 @@ void Session::handle(const Refresh& refresh, Now now) {
   if (claims_changed) rebind(ResetReason::authorization_changed);
 }
 
-void Session::handle(const Mutate& mutate, Now) {
-  tell(Error{std::nullopt, ErrorCode::unavailable, std::string(constant_text(ErrorCode::unavailable)),
-             fanout_.model().retry_after, mutate.space, mutate.number, std::nullopt});
-}
-
-void Session::handle(const AskReceipts& ask, Now) {
-  tell(Error{std::nullopt, ErrorCode::unavailable, std::string(constant_text(ErrorCode::unavailable)),
-             fanout_.model().retry_after, ask.space, std::nullopt, std::nullopt});
-}
-
 void Session::handle(const Pong&, Now) {}
 
 void Session::strike(const BadRequest& request) {
@@ -212,6 +207,7 @@ std::span<const std::string_view> Session::produce(Now now) {
   message.own(std::exchange(answers_, {}));
   if (phase_ == Phase::open) {
     write_streams(message);
+    write_receipts(message);
     write_at(message);
   }
   if (phase_ == Phase::closing) {

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -87,6 +88,13 @@ class Session {
   void end(Subscription& subscription);
   void mark_due() { fanout_.mark_due(*this); }
 
+  // What became of its mutations.
+  void on_mutation(const MutationOffer& offer, const MutationReply& reply);
+  void on_receipts(const std::string& space, const ReceiptsReply& reply);
+  void on_logged_receipt(const LoggedReceipt& receipt);
+  /// Principal and client; empty where hello named no client.
+  [[nodiscard]] const std::string& client_key() const { return client_key_; }
+
   /// Answers go out before any other document of the next message.
   template <class Document>
   void tell(const Document& document) {
@@ -104,10 +112,17 @@ class Session {
   [[nodiscard]] std::size_t held_bytes() const { return reader_.held_bytes() + answers_.capacity() + pong_.capacity(); }
 
  private:
-  friend class Fanout;  // due_, fanout_index_
+  friend class Fanout;  // due_, fanout_index_, awaits_space_, writes_
 
   enum class Phase : std::uint8_t { hello, open, closing, closed };
   using Streams = std::vector<std::unique_ptr<Subscription>>;
+
+  /// A receipt that waits until the views of its space have come as far.
+  struct WaitingReceipt {
+    std::string space;
+    ledger::Sequence sequence;
+    std::string text;
+  };
 
   [[nodiscard]] bool closing() const { return phase_ == Phase::closing || phase_ == Phase::closed; }
   void on_event(const WsEvent& event, Now now);
@@ -138,7 +153,11 @@ class Session {
   [[nodiscard]] Subscription* find(const GroupId& group);
 
   void write_streams(Message& message);
+  void write_receipts(Message& message);
   void write_at(Message& message);
+  void wait_with(WaitingReceipt receipt);
+  [[nodiscard]] bool may_be_told(const WaitingReceipt& receipt) const;
+  [[nodiscard]] bool was_told(std::string_view space, ledger::Sequence sequence) const;
   [[nodiscard]] std::optional<ledger::Sequence> complete_through(std::string_view space) const;
 
   void check_deadlines(Now now);
@@ -154,6 +173,8 @@ class Session {
   // Kept by the fan-out.
   std::size_t fanout_index_ = 0;
   bool due_ = false;
+  bool awaits_space_ = false;
+  std::size_t writes_ = 0;  // mutations that are not answered
 
   Phase phase_ = Phase::hello;
   bool over_ = false;
@@ -166,6 +187,11 @@ class Session {
   std::size_t next_stream_ = 0;  // who writes first in the next message
 
   auth::Principal principal_;
+  std::string client_;
+  std::string client_key_;
+  std::vector<WaitingReceipt> receipts_;
+  std::size_t receipts_bytes_ = 0;
+  std::deque<std::pair<std::string, ledger::Sequence>> told_receipts_;  // the latest
   WsReader reader_;
   Streams streams_;
   std::string answers_;  // whole documents, each ended by a newline

@@ -8,6 +8,10 @@ namespace {
 
 std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>(value); }
 
+projection::ValueLimits value_limits(const Config& config) {
+  return {size_of(config.limit_record_bytes), size_of(config.limit_record_depth)};
+}
+
 SessionOptions session_options(const Config& config) {
   SessionOptions out;
   out.client_message_bytes = size_of(config.limit_message_bytes);
@@ -28,6 +32,7 @@ SessionOptions session_options(const Config& config) {
   out.ring_bytes = size_of(config.ring_group_bytes);
   out.rings_bytes = size_of(config.ring_total_bytes);
   out.group_linger = config.linger;
+  out.values = value_limits(config);
   return out;
 }
 
@@ -93,6 +98,20 @@ ledger::TailerOptions tailer_options(const Config& config) {
   out.captures_interval = config.registry_check;
   out.prune_interval = config.prune_interval;
   out.ignore_notifications = config.notifications == "ignore";
+  return out;
+}
+
+HttpMutationOptions http_mutation_options(const Config& config) {
+  return {size_of(config.limit_body_bytes), value_limits(config)};
+}
+
+ledger::MutatorOptions mutator_options(const Config& config) {
+  ledger::MutatorOptions out;
+  out.connections_max = size_of(config.write_connections);
+  out.waiting_max = size_of(config.write_queue);
+  out.lock_time_max = config.write_lock_time;
+  out.idle_time_max = config.write_lock_time;
+  out.time_max = config.database_time;
   return out;
 }
 

@@ -3,9 +3,11 @@
 
 #include "gateway/config.hpp"
 #include "gateway/engine_options.hpp"
+#include "gateway/http_mutations.hpp"
 #include "gateway/log_desk.hpp"
 #include "gateway/reactor.hpp"
 #include "ledger/log_reader.hpp"
+#include "ledger/mutator.hpp"
 #include "ledger/preflight.hpp"
 #include "ledger/revocation_watch.hpp"
 #include "ledger/tailer.hpp"
@@ -17,6 +19,8 @@ namespace viewgate::gateway {
 [[nodiscard]] EngineLimits engine_limits(const Config& config);
 [[nodiscard]] ledger::RevocationWatchOptions revocation_options(const Config& config);
 [[nodiscard]] ledger::TailerOptions tailer_options(const Config& config);
+[[nodiscard]] ledger::MutatorOptions mutator_options(const Config& config);
+[[nodiscard]] HttpMutationOptions http_mutation_options(const Config& config);
 [[nodiscard]] ledger::ReaderOptions reader_options(const Config& config);
 [[nodiscard]] LogDeskOptions log_desk_options(const Config& config, const std::string& conninfo);
 [[nodiscard]] ledger::PreflightOptions preflight_options(const Config& config);

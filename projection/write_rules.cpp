@@ -203,6 +203,22 @@ std::string canonical_text(const std::vector<Mutation>& mutations) {
   return out + ']';
 }
 
+bool may_write_anything(const Model& model, std::string_view claims, std::string_view space) {
+  const auto json = parse_json(claims);
+  if (!json || json->kind != Json::Kind::object) return false;
+  return std::any_of(model.tables.begin(), model.tables.end(), [&](const auto& entry) {
+    const Table& table = *entry.second;
+    const auto some_can_hold = [&](const std::vector<Expression>& conditions) {
+      std::vector<Expression> bound;
+      for (const Expression& each : conditions) bound.push_back(bind_condition(each, *json, space, table.layout));
+      return can_hold(bound);
+    };
+    return table.kind == TableKind::managed &&
+           (some_can_hold(table.writes.insert_check) || some_can_hold(table.writes.update_using) ||
+            some_can_hold(table.writes.delete_using));
+  });
+}
+
 struct CallerRules::TableRules {
   const Table* table = nullptr;
   WriteConditions conditions;

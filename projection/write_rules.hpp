@@ -33,6 +33,9 @@ struct DoorRefusal {
 /// The same mutations as one text, whatever the model says: equal for what differs in blanks and in the order of names only.
 [[nodiscard]] std::string canonical_text(const std::vector<ledger::Mutation>& mutations);
 
+/// Whether some policy of some table could let the caller write something in that space.
+[[nodiscard]] bool may_write_anything(const Model& model, std::string_view claims, std::string_view space);
+
 /// The policies of a model for one caller in one space. As PostgreSQL's row security has it: a record that `using` (of
 /// select, and of the command) does not show is not there for update and delete; what `check` does not allow is
 /// forbidden. A caller for whom no policy of the command can ever hold is told `forbidden` whatever there is.

@@ -52,6 +52,23 @@ class AskedEngine final : public EnginePort {
     bootstraps.push_back({group, std::move(reply)});
   }
 
+  void mutate(std::size_t, MutationCall call, std::function<void(MutationReply)> reply) override {
+    mutations.push_back({std::move(call), std::move(reply)});
+  }
+  void receipts(std::size_t, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) override {
+    receipt_questions.push_back({std::move(call), std::move(reply)});
+  }
+
+  struct AskedMutation {
+    MutationCall call;
+    std::function<void(MutationReply)> reply;
+  };
+  struct AskedReceipts {
+    ReceiptsCall call;
+    std::function<void(ReceiptsReply)> reply;
+  };
+  std::deque<AskedMutation> mutations;
+  std::deque<AskedReceipts> receipt_questions;
   std::deque<GroupSpecPtr> joins;
   std::deque<GroupId> leaves;
   std::deque<History> histories;

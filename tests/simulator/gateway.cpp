@@ -26,6 +26,14 @@ class SimGateway::PostingEngine final : public gateway::EnginePort {
                  std::function<void(gateway::BootstrapReply)> reply) override {
     post(reactor, [this, reactor, group, reply] { owner_.engine_.bootstrap(reactor, group, reply); });
   }
+  void mutate(std::size_t reactor, gateway::MutationCall call,
+              std::function<void(gateway::MutationReply)> reply) override {
+    post(reactor, [this, reactor, call, reply] { owner_.engine_.mutate(reactor, call, reply); });
+  }
+  void receipts(std::size_t reactor, gateway::ReceiptsCall call,
+                std::function<void(gateway::ReceiptsReply)> reply) override {
+    post(reactor, [this, reactor, call, reply] { owner_.engine_.receipts(reactor, call, reply); });
+  }
 
  private:
   void post(std::size_t reactor, std::function<void()> call) { owner_.to_engine_[reactor].push_back(std::move(call)); }

@@ -38,6 +38,22 @@ create policy readers on unlike_a using (claims.role = 'reader');
 create policy readers on not_a using (claims.role = 'reader');
 create policy readers on distinct_from_a using (claims.role = 'reader');
 create policy readers on not_in_null using (claims.role = 'reader');
+
+create table notes (id int8 primary key, title text not null, body text, owner text, amount numeric, doc jsonb, uid uuid,
+                    at timestamptz, starts date, ends date)
+  with (conflict_group_schedule = 'starts, ends', conflict_group_body = 'body');
+create table labels (name text primary key, colour text not null);
+create view all_notes as select id, title, body, owner, amount, doc, uid, at, starts, ends from notes;
+create view my_notes as select id, title from notes where owner = claims.sub;
+create view all_labels as select name, colour from labels;
+create policy readers on all_notes using (claims.role = 'reader');
+create policy readers on my_notes using (claims.role = 'reader');
+create policy readers on all_labels using (claims.role = 'reader');
+create policy add on notes for insert with check (claims.role = 'reader' and owner = claims.sub);
+create policy change on notes for update using (claims.role = 'reader' and (owner = claims.sub or title = 'open to all'))
+  with check (title <> 'never');
+create policy removal on notes for delete using (claims.role = 'reader' and owner = claims.sub);
+create policy everything on labels using (claims.role = 'reader');
 )";
 
 std::vector<std::string> quick_deadlines() {

@@ -22,8 +22,9 @@ std::string subscribe_text(const SubscribeText& what) {
   return out + "}";
 }
 
-WsClient::WsClient(std::uint16_t port, std::string_view token) : socket_(port) {
-  send(R"({"type":"hello","protocol":1,"token":")" + std::string(token) + "\"}");
+WsClient::WsClient(std::uint16_t port, std::string_view token, std::string_view client) : socket_(port) {
+  const std::string named = client.empty() ? "" : R"(","client":")" + std::string(client);
+  send(R"({"type":"hello","protocol":1,"token":")" + std::string(token) + named + "\"}");
   welcome_ = next();
   if (welcome_.type() != "welcome") throw std::runtime_error("instead of welcome came: " + welcome_.text);
 }
@@ -84,6 +85,22 @@ Opened WsClient::open(const SubscribeText& what) {
     }
   }
   waiting_.insert(waiting_.begin(), others.begin(), others.end());
+  return out;
+}
+
+void WsClient::mutate(const std::string& space, std::int64_t number, std::string_view mutations) {
+  send(R"({"type":"mutate","space":)" + loadtest::quoted(space) + R"(,"number":")" + std::to_string(number) +
+       R"(","mutations":)" + std::string(mutations) + "}");
+}
+
+Document WsClient::receipt_of(std::int64_t number, std::chrono::milliseconds time_max) {
+  const auto end = std::chrono::steady_clock::now() + time_max;
+  const std::string wanted = R"("number":")" + std::to_string(number) + '"';
+  Document out;
+  do {
+    out = next_of("receipts",
+                  std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()));
+  } while (!out.text.empty() && out.text.find(wanted) == std::string::npos);
   return out;
 }
 

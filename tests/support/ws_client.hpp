@@ -47,8 +47,8 @@ struct Opened {
 class WsClient {
  public:
   explicit WsClient(std::uint16_t port, int receive_buffer = 0) : socket_(port, receive_buffer) {}
-  /// Connects and says hello; the welcome is `welcome()`.
-  WsClient(std::uint16_t port, std::string_view token);
+  /// Connects and says hello; the welcome is `welcome()`. `client`: under which it sends mutations.
+  WsClient(std::uint16_t port, std::string_view token, std::string_view client = {});
 
   bool send(std::string_view text) { return socket_.send_text(text); }
   /// The next document but pings (answered), and documents of these types (`progress`, `at` and `notice` unless told
@@ -59,6 +59,10 @@ class WsClient {
   Opened open(const SubscribeText& what);
   /// Reads on until a document of this type; what came before it is dropped.
   Document next_of(std::string_view type, std::chrono::milliseconds time_max = patience);
+  /// Sends a mutation; `mutations` is the JSON array.
+  void mutate(const std::string& space, std::int64_t number, std::string_view mutations);
+  /// The receipt of this number: reads on to the document that holds it.
+  Document receipt_of(std::int64_t number, std::chrono::milliseconds time_max = patience);
   const Document& welcome() const { return welcome_; }
   /// Reads on to the close frame: its code, 0 without one.
   std::uint16_t closed_with(std::chrono::milliseconds time_max = patience);

@@ -1,0 +1,191 @@
+#include "gateway/http_mutations.hpp"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "gateway/protocol_json.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::string_view json = "application/json";
+constexpr std::string_view mutations_path = "mutations";
+constexpr std::string_view clients_path = "clients/";
+constexpr std::string_view receipts_path = "/receipts/";
+
+void say(HttpReply& reply, int status, std::string document, std::string_view fields = {}) {
+  document += '\n';
+  reply.write(http_text(status, json, document, fields), [](bool) {});
+  reply.finish();
+}
+
+void say(HttpReply& reply, const Receipts& receipts) {
+  std::string document;
+  append_document(document, receipts);
+  say(reply, 200, std::move(document));
+}
+
+void say(HttpReply& reply, int status, const Error& error) {
+  std::string fields;
+  if (error.retry_after) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*error.retry_after).count();
+    fields = "Retry-After: " + std::to_string(std::max<std::int64_t>(seconds, 1)) + "\r\n";
+  }
+  std::string document;
+  append_document(document, error);
+  say(reply, status, std::move(document), fields);
+}
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::forbidden:
+      return 403;
+    case ErrorCode::sequence_gap:
+    case ErrorCode::sequence_conflict:
+      return 409;
+    case ErrorCode::receipt_pruned:
+      return 410;
+    case ErrorCode::unavailable:
+      return 503;
+    case ErrorCode::bad_request:
+    case ErrorCode::invalid_value:
+    case ErrorCode::not_writable:
+    case ErrorCode::invalid_view:
+    case ErrorCode::duplicate_subscription:
+    case ErrorCode::too_many_subscriptions:
+    case ErrorCode::cursor_invalid:
+    case ErrorCode::bootstrap_timeout:
+      break;
+  }
+  return 400;
+}
+
+void say(HttpReply& reply, const Error& error) { say(reply, status_of(error.code), error); }
+
+Error bad_request(std::string text) {
+  Error out;
+  out.code = ErrorCode::bad_request;
+  out.message = std::move(text);
+  return out;
+}
+
+bool is_json(std::string_view type) {
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return std::ranges::equal(type, json, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+}
+
+struct ReceiptName {
+  std::string client;
+  std::int64_t number = 0;
+};
+
+/// Absent: malformed.
+std::optional<ReceiptName> receipt_name(std::string_view what) {
+  what.remove_prefix(clients_path.size());
+  const std::size_t middle = what.find(receipts_path);
+  auto client = percent_decoded(what.substr(0, middle));
+  if (!client || client->empty() || client->size() > limits::client_id_bytes) return std::nullopt;
+  const std::string_view digits = what.substr(middle + receipts_path.size());
+  ReceiptName out{*std::move(client), 0};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.number);
+  const bool is_number = error == std::errc{} && end == digits.data() + digits.size() && digits.front() != '0';
+  return is_number && out.number > 0 ? std::optional(std::move(out)) : std::nullopt;
+}
+
+}  // namespace
+
+HttpMutations::HttpMutations(asio::io_context& io, ledger::Mutations& mutations, HttpMutationOptions options)
+    : io_(io), options_(options) {
+  desk_.attach(mutations);
+}
+
+void HttpMutations::set_model(ActiveModelPtr model) {
+  const std::lock_guard lock(mutex_);
+  model_ = std::move(model);
+}
+
+ActiveModelPtr HttpMutations::model() const {
+  const std::lock_guard lock(mutex_);
+  return model_;
+}
+
+bool HttpMutations::has(std::string_view what) {
+  if (what == mutations_path) return true;
+  const std::size_t middle = what.find(receipts_path);
+  return what.starts_with(clients_path) && middle != std::string_view::npos && middle >= clients_path.size() &&
+         what.find('/', middle + receipts_path.size()) == std::string_view::npos;
+}
+
+void HttpMutations::answer(const std::string& space, std::string_view what, const auth::Principal& principal,
+                           HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  const bool is_mutation = what == mutations_path;
+  // A page says where it comes from; it uses the socket, where that is looked at.
+  if (request.head.count("origin") > 0) {
+    Error error;
+    error.code = ErrorCode::forbidden;
+    error.message = "this door is not for pages; they use the socket";
+    return say(*reply, error);
+  }
+  if (request.head.method != (is_mutation ? "POST" : "GET")) {
+    return say(*reply, 405, bad_request(is_mutation ? "mutations are sent by POST" : "a receipt is asked for by GET"));
+  }
+  if (space.size() > limits::space_bytes) {
+    return say(*reply, bad_request("space: must be at most " + std::to_string(limits::space_bytes) + " bytes"));
+  }
+  if (is_mutation) return answer_mutation(space, principal, request, std::move(reply));
+  answer_receipt(space, what, principal, std::move(reply));
+}
+
+void HttpMutations::answer_mutation(const std::string& space, const auth::Principal& principal,
+                                    const HttpRequest& request, std::shared_ptr<HttpReply> reply) {
+  if (!is_json(request.head.only("content-type"))) {
+    return say(*reply, 415, bad_request("Content-Type must be application/json"));
+  }
+  auto parsed = parse_mutation_body(request.body);
+  if (auto* bad = std::get_if<BadRequest>(&parsed)) return say(*reply, bad_request(std::move(bad->message)));
+  auto& body = std::get<MutationBody>(parsed);
+  body.mutate.space = space;
+  const auto model = this->model();
+  auto offered = offer_mutation(*model, principal, body.client, std::move(body.mutate), options_.values);
+  if (const auto* error = std::get_if<Error>(&offered)) return say(*reply, *error);
+  asio::post(io_,
+             [this, model, offer = std::get<MutationOffer>(std::move(offered)), reply = std::move(reply)]() mutable {
+               MutationCall call = std::move(offer.call);
+               desk_.mutate(std::move(call), [model, offer = std::move(offer), reply](const MutationReply& answer) {
+                 const auto result = answer_of(offer, *model, answer);
+                 if (const auto* error = std::get_if<Error>(&result)) return say(*reply, *error);
+                 const auto& receipt = std::get<ledger::Receipt>(result);
+                 say(*reply, receipts_document(offer.space, receipt.sequence, receipt.text));
+               });
+             });
+}
+
+void HttpMutations::answer_receipt(const std::string& space, std::string_view what, const auth::Principal& principal,
+                                   std::shared_ptr<HttpReply> reply) {
+  const auto name = receipt_name(what);
+  if (!name) return say(*reply, bad_request("the path must be clients/{client}/receipts/{number}"));
+  ReceiptsCall call{space, name->client, principal_text(principal), name->number - 1, 1};
+  asio::post(io_, [this, model = this->model(), call = std::move(call), number = name->number,
+                   reply = std::move(reply)]() mutable {
+    const std::string of_space = call.space;
+    desk_.receipts(std::move(call), [model, of_space, number, reply](const ReceiptsReply& found) {
+      if (!found) return say(*reply, receipts_error(*model, of_space, number, found.error()));
+      if (!found->receipts.empty()) {
+        const ledger::Receipt& receipt = found->receipts.front();
+        return say(*reply, receipts_document(of_space, receipt.sequence, receipt.text));
+      }
+      const Error error = no_receipt(of_space, number, found->end);
+      // A number that was not processed is not found.
+      say(*reply, error.code == ErrorCode::sequence_gap ? 404 : status_of(error.code), error);
+    });
+  });
+}
+
+}  // namespace viewgate::gateway

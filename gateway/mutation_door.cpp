@@ -1,0 +1,179 @@
+#include "gateway/mutation_door.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "gateway/errors.hpp"
+#include "gateway/json_text.hpp"
+#include "gateway/log.hpp"
+#include "projection/write_rules.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+using Kind = ledger::MutationAnswer::Kind;
+
+static_assert(limits::mutations <= ledger::kMutationsMax);
+
+constexpr std::string_view not_this_client = "this client id is not this principal's";
+constexpr std::string_view nothing_writable = "no policy lets this token write anything in this space";
+
+ledger::MutationKind kind_of(MutationKind kind) {
+  switch (kind) {
+    case MutationKind::create:
+      return ledger::MutationKind::create;
+    case MutationKind::update:
+      return ledger::MutationKind::update;
+    case MutationKind::put:
+      return ledger::MutationKind::put;
+    case MutationKind::remove:
+      return ledger::MutationKind::remove;
+  }
+  return ledger::MutationKind::put;
+}
+
+std::vector<ledger::Mutation> ledger_form(std::vector<Mutation>& mutations) {
+  std::vector<ledger::Mutation> out;
+  for (Mutation& each : mutations) {
+    ledger::Mutation mutation{
+        kind_of(each.kind), std::move(each.collection), std::move(each.key), std::move(each.values), {}};
+    for (MutationBase& base : each.bases)
+      mutation.bases.push_back({std::move(base.group), ledger::Sequence{base.version}});
+    out.push_back(std::move(mutation));
+  }
+  return out;
+}
+
+/// About a mutation.
+Error error_of(ErrorCode code, std::string text, const std::string& space, std::int64_t number) {
+  Error out;
+  out.code = code;
+  out.message = std::move(text);
+  out.space = space;
+  if (number > 0) out.number = number;
+  return out;
+}
+
+Error unavailable(const ActiveModel& model, const std::string& space, std::int64_t number) {
+  Error out = error_of(ErrorCode::unavailable, std::string(constant_text(ErrorCode::unavailable)), space, number);
+  out.retry_after = model.retry_after;
+  return out;
+}
+
+/// The ledger takes it for malformed, since its key is not JSON, but only after it has looked whether the number was used.
+std::vector<ledger::Mutation> only_to_be_replayed() {
+  return {ledger::Mutation{ledger::MutationKind::remove, "refused", "", "", {}}};
+}
+
+Error ledger_error(const ActiveModel& model, const std::string& space, std::int64_t number,
+                   const ledger::Error& cause) {
+  const auto code = mutation_error_of(cause.code);
+  if (code == ErrorCode::unavailable) {
+    log::debug("mutation_failed", {{"error", ledger::name(cause.code)}, {"detail", cause.detail}});
+    return unavailable(model, space, number);
+  }
+  log::warn("mutation_malformed", {{"space", space}, {"detail", cause.detail}});
+  return error_of(code, std::string(constant_text(code)), space, number);
+}
+
+}  // namespace
+
+std::variant<MutationOffer, Error> offer_mutation(const ActiveModel& model, const auth::Principal& principal,
+                                                  const std::string& client, Mutate mutate,
+                                                  const projection::ValueLimits& limits) {
+  if (!model.model) return unavailable(model, mutate.space, mutate.number);
+  MutationOffer out;
+  out.space = mutate.space;
+  out.number = mutate.number;
+  ledger::MutationRequest& request = out.call.request;
+  request.space = mutate.space;
+  request.client = client;
+  request.principal = principal_text(principal);
+  request.number = mutate.number;
+  request.request_id = mutate.request_id.value_or("");
+  if (mutate.provenance != "{}") request.fields = mutate.provenance;
+  request.mutations = ledger_form(mutate.mutations);
+  request.body = projection::canonical_text(request.mutations);
+  auto rules =
+      std::make_shared<const projection::CallerRules>(model.model, principal.claims, mutate.space, request.mutations);
+  const bool may_hear =
+      std::ranges::all_of(request.mutations, [&](const ledger::Mutation& each) { return rules->may_write(each); });
+  if (!may_hear && !projection::may_write_anything(*model.model, principal.claims, mutate.space)) {
+    return error_of(ErrorCode::forbidden, std::string(nothing_writable), mutate.space, mutate.number);
+  }
+  if (const auto refusal = projection::make_canonical(*model.model, request.mutations, limits)) {
+    const auto code = refusal->kind == projection::DoorRefusal::Kind::not_writable ? ErrorCode::not_writable
+                                                                                   : ErrorCode::invalid_value;
+    // What the model holds is told to those who may write there.
+    std::string text = may_hear ? refusal->text : std::string(constant_text(code));
+    out.refusal = error_of(code, std::move(text), mutate.space, mutate.number);
+    request.mutations = only_to_be_replayed();
+  }
+  out.call.rules = std::move(rules);
+  return out;
+}
+
+std::variant<ledger::Receipt, Error> answer_of(const MutationOffer& offer, const ActiveModel& model,
+                                               const MutationReply& reply) {
+  if (!reply) {
+    if (offer.refusal && reply.error().code == ledger::errc::invalid_mutation) return *offer.refusal;
+    return ledger_error(model, offer.space, offer.number, reply.error());
+  }
+  switch (reply->kind) {
+    case Kind::receipt:
+    case Kind::replay:
+      return reply->receipt;
+    case Kind::sequence_gap: {
+      Error out = no_receipt(offer.space, offer.number, reply->kind);
+      out.expected = reply->expected;
+      return out;
+    }
+    case Kind::sequence_conflict:
+    case Kind::forbidden:
+    case Kind::receipt_pruned:
+      break;
+  }
+  return no_receipt(offer.space, offer.number, reply->kind);
+}
+
+Error receipts_error(const ActiveModel& model, const std::string& space, std::int64_t number,
+                     const ledger::Error& cause) {
+  return ledger_error(model, space, number, cause);
+}
+
+Error no_receipt(const std::string& space, std::int64_t number, Kind why) {
+  const auto of = [&](ErrorCode code, std::string_view text) {
+    return error_of(code, std::string(text), space, number);
+  };
+  switch (why) {
+    case Kind::sequence_conflict:
+      return of(ErrorCode::sequence_conflict, constant_text(ErrorCode::sequence_conflict));
+    case Kind::forbidden:
+      return of(ErrorCode::forbidden, not_this_client);
+    case Kind::receipt_pruned:
+      return of(ErrorCode::receipt_pruned, constant_text(ErrorCode::receipt_pruned));
+    case Kind::receipt:
+    case Kind::replay:
+    case Kind::sequence_gap:
+      break;
+  }
+  return of(ErrorCode::sequence_gap, constant_text(ErrorCode::sequence_gap));
+}
+
+Receipts receipts_document(const std::string& space, ledger::Sequence sequence, std::string_view texts) {
+  return Receipts{space, sequence.value, "[" + std::string(texts) + "]"};
+}
+
+std::string principal_text(const auth::Principal& principal) {
+  std::string out = "[";
+  append_json_string(out, principal.issuer);
+  out += ',';
+  append_json_string(out, principal.subject);
+  return out + ']';
+}
+
+std::string client_key_of(std::string_view principal_text, std::string_view client) {
+  return std::string(principal_text) + '\n' + std::string(client);
+}
+
+}  // namespace viewgate::gateway
