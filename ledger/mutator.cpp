@@ -36,9 +36,12 @@ pg::ConnectOptions connect_options(const std::string& conninfo, const MutatorOpt
   return out;
 }
 
+/// What it holds while it waits, roughly.
 std::size_t bytes_of(const MutationRequest& request) {
-  std::size_t out = request.body.size();
-  for (const Mutation& mutation : request.mutations) out += mutation.key.size() + mutation.value.size();
+  std::size_t out = sizeof(MutationRequest) + request.body.size() + request.fields.size();
+  for (const Mutation& mutation : request.mutations) {
+    out += sizeof(Mutation) + mutation.key.size() + mutation.value.size() + mutation.bases.size() * sizeof(Base);
+  }
   return out;
 }
 

@@ -30,9 +30,9 @@ namespace viewgate::ledger {
 struct MutatorOptions {
   std::size_t connections_max = 8;                                ///< transactions side by side
   std::size_t batch_max = 128;                                    ///< requests in one transaction
-  std::size_t batch_bytes_max = std::size_t{4} * 1024 * 1024;     ///< of their bodies; a single request may be larger
+  std::size_t batch_bytes_max = std::size_t{4} * 1024 * 1024;     ///< of them; a single request may be larger
   std::size_t waiting_max = 1024;                                 ///< requests per space; one more is `unavailable`
-  std::size_t waiting_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of bodies in all spaces
+  std::size_t waiting_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of requests in all spaces
   int attempts_max = 3;
   std::chrono::milliseconds lock_time_max{5000};
   std::chrono::milliseconds shared_lock_time_max{50};  ///< of a transaction of several spaces
