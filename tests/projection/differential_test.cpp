@@ -148,7 +148,7 @@ TEST_F(Differential, finds_that_were_fixed_stay_fixed) {
 
 TEST_F(Differential, the_evaluator_agrees_with_postgresql) {
   const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(number_from_environment("VIEWGATE_FUZZ_SECONDS", 15));
+      std::chrono::steady_clock::now() + std::chrono::seconds(number_from_environment("VIEWGATE_FUZZ_SECONDS", 10));
   std::uint64_t questions = 0;
   for (int batch = 0; std::chrono::steady_clock::now() < end && !HasFailure(); ++batch) {
     if (batch % batches_per_fill == 0) fill();

@@ -261,6 +261,7 @@ class Builder {
     cast_among(numbers, numbers);
     cast_among(moments, moments);
     // Words that depend on the day or the settings are PostgreSQL's alone, and so are its looser forms of dates.
+    cast_among({"moment"}, moments);
     cast_among({"text"},
                {"int2", "int4", "int8", "numeric", "float4", "float8", "bool", "uuid", "public.mood", "jsonb"});
     cast_among({"int2", "int4", "int8", "numeric", "bool", "uuid", "date", "timestamp", "timestamptz", "bytea",

@@ -96,6 +96,7 @@ Made ExpressionMaker::make(std::string_view type, int depth) {
     const std::string text = random_.chance(80) ? sample_pattern(random_) : sample_text(random_, "text");
     return value_leaf("text", text);
   }
+  if (type == "moment") return value_leaf("text", sample_moment(random_));
   if (type.starts_with("~")) return untyped(type.substr(1));
   const auto found = forms().find(type);
   if (depth <= 0 || found == forms().end() || random_.chance(type == "bool" ? 5 : 30)) return leaf(type);

@@ -43,7 +43,7 @@ struct Form {
   std::string result;
   std::string model;
   std::string sql;
-  /// Types; with ~ before it, a value without a type where one of that type is expected; "pattern" for LIKE.
+  /// Types; with ~ before it, a value without a type where one of that type is expected; "pattern" for LIKE, "moment" for the text of a time.
   std::vector<std::string> arguments;
   bool lazy = false;
 };

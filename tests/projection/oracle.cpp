@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "projection/fixture.hpp"
+#include "projection/group_index.hpp"
 #include "projection/json_text.hpp"
 #include "projection/pushdown.hpp"
 #include "support/postgres_cluster.hpp"
@@ -150,12 +151,22 @@ void Oracle::ask_ours(const Question& question, Answers& answers) {
   }
   const GroupPtr group = bound->group;
   const Expression predicate = group->predicate();
+  GroupIndex index;
+  index.add(group);
+  const CollectionIndex& collection = index.find("s1", "public.sample")->front();
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     const auto record = Record::parse(group->table().layout, texts_[i]);
     if (!record) throw std::runtime_error("not a record: " + texts_[i]);
     if (condition) {
-      answers.ours.emplace_back(spelt(evaluate_truth(predicate, *record)));
-      if (group->includes(*record)) answers.rows.push_back(std::to_string(i + 1));
+      const Truth truth = evaluate_truth(predicate, *record);
+      answers.ours.emplace_back(spelt(truth));
+      const bool inside = group->includes(*record);
+      std::vector<const GroupPtr*> candidates;
+      collection.candidates(nullptr, &*record, candidates);
+      if (inside != (truth == Truth::yes))
+        answers.torn = "the group decides otherwise than its predicate" + shown(question);
+      if (inside && candidates.empty()) answers.torn = "the index passes over the group" + shown(question);
+      if (inside) answers.rows.push_back(std::to_string(i + 1));
       continue;
     }
     const SelectedColumn& selected = group->view()->columns.back();
@@ -203,6 +214,7 @@ std::string Oracle::difference(const Question& question, const Answers& answers,
 }
 
 std::string Oracle::missing(const Answers& answers) {
+  if (!answers.torn.empty()) return answers.torn;
   if (!answers.read.empty() && is_error(answers.read.front())) {
     return "the pushed-down query raises: " + answers.read.front() + "\n" + answers.narrowed;
   }

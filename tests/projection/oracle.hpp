@@ -18,6 +18,7 @@ struct Answers {
   std::vector<std::string> rows;       ///< keys of records that are inside
   std::string narrowed = "";           ///< the query that a bootstrap would ask; empty for values
   std::vector<std::string> read = {};  ///< keys that it gives; "error …" where it raises
+  std::string torn = "";               ///< what of ours contradicts itself
   std::string refused = "";            ///< the model parser's problem: there are no answers
 };
 
@@ -32,7 +33,8 @@ class Oracle {
 
   /// What is wrong with the answer at that place, or nothing.
   [[nodiscard]] static std::string difference(const Question& question, const Answers& answers, std::size_t place);
-  /// Whether one of the records inside is not among those that a bootstrap reads, or reading raises.
+  /// What is wrong with the roads to the answer: a record inside is not among those that a bootstrap reads, reading
+  /// raises, or the index does not find the group for it.
   [[nodiscard]] static std::string missing(const Answers& answers);
 
  private:

@@ -232,6 +232,24 @@ std::string sample_json(std::string_view type, const std::string& text) {
 
 std::string sample_pattern(Random& random) { return random.one_of(patterns); }
 
+std::string sample_moment(Random& random) {
+  static constexpr const char* moments[] = {"2024-01-02 03:04:05.6+05:30",
+                                            "infinity",
+                                            "-infinity",
+                                            "0044-03-15 BC",
+                                            "2024-02-30",
+                                            "2024-01-01T00:00:00Z",
+                                            "294276-12-31 23:59:59.999999+00",
+                                            "294277-01-01",
+                                            "4714-11-24 00:00:00+00 BC",
+                                            "2024-01-02 24:00:00",
+                                            " 2000-01-01 12:00 ",
+                                            "5874897-12-31",
+                                            "2024-01-02 03:04:60",
+                                            "1999-12-31"};
+  return random.one_of(moments);
+}
+
 std::string sample_row(Random& random) {
   static constexpr const char* types[] = {
       "int2", "int4", "int8",      "numeric",     "float4", "float8",      "text",  "text",   "bpchar", "bool",

@@ -43,6 +43,8 @@ inline constexpr const char* sample_enum = "create type public.mood as enum ('sa
 [[nodiscard]] std::string sample_json(std::string_view type, const std::string& text);
 /// A pattern for LIKE.
 [[nodiscard]] std::string sample_pattern(Random& random);
+/// A date or time in one of the forms that the model knows, valid or not.
+[[nodiscard]] std::string sample_moment(Random& random);
 
 /// The values of a row behind its id.
 [[nodiscard]] std::string sample_row(Random& random);
