@@ -499,8 +499,9 @@ declare
   seen pg_snapshot;
   told pg_snapshot;
   wanted text[];
-  missing text[];
+  named text[];                     -- what those spaces are called
   locked text[];
+  held jsonb;                       -- the same as a set: an array would be walked for every marker
   markers viewgate.waiting[];
   done bigint := 0;
   left_over boolean := false;
@@ -510,35 +511,37 @@ begin
   youngest := coalesce(pg_snapshot_xmax(last.seen), '0');
   running := array(select pg_snapshot_xip(last.seen));
   -- The snapshot and what waits in it, in one statement: what it shows and is not wanted here does not wait.
-  select pg_current_snapshot(),
-         array(select distinct w.space from (select w.space from viewgate.waiting w where w.txid >= youngest
-                                             union all
-                                             select w.space from viewgate.waiting w where w.txid = any(running)) w
-               limit spaces_max)
-    into seen, wanted;
+  select pg_current_snapshot(), coalesce(array_agg(u.space order by u.space), '{}'),
+         coalesce(array_agg(u.name order by u.space), '{}')
+    into seen, wanted, named
+    from (select distinct on (w.space) w.space, w.name
+          from (select w.space, w.name from viewgate.waiting w where w.txid >= youngest
+                union all
+                select w.space, w.name from viewgate.waiting w where w.txid = any(running)) w
+          order by w.space limit spaces_max) u;
   told := seen;
   if cardinality(wanted) > 0 then
     perform viewgate.force_durable();
     told := viewgate.with_own(seen);
-    missing := array(select x from unnest(wanted) x where not exists (select from viewgate.horizons h where h.space = x));
-    if cardinality(missing) > 0 then
+    if exists (select from unnest(wanted) x where not exists (select from viewgate.horizons h where h.space = x)) then
       insert into viewgate.horizons (space, name)
-        select distinct on (w.space) w.space, w.name
-        from unnest(missing) x join viewgate.waiting w
-          on w.space = x and w.txid >= (select o from unnest(running || youngest) o order by o limit 1)
-        where pg_try_advisory_xact_lock(viewgate.creation_lock(x))
-        order by w.space
+        select x.space, x.name
+        from (select u.* from unnest(wanted, named) u(space, name)
+              where not exists (select from viewgate.horizons h where h.space = u.space) offset 0) x
+        where pg_try_advisory_xact_lock(viewgate.creation_lock(x.space))
+        order by x.space
         on conflict do nothing;
     end if;
     locked := array(select h.space from viewgate.horizons h where h.space = any(wanted) order by h.space
                     for no key update skip locked);
     left_over := cardinality(locked) < cardinality(wanted) or cardinality(wanted) = spaces_max;
+    held := jsonb_object(locked, locked);
     -- A statement of its own, after the locks: it sees what their last holders did.
     with picked as (
       select w.ctid from (select w.ctid, w.space, w.last from viewgate.waiting w where w.txid >= youngest
                           union all
                           select w.ctid, w.space, w.last from viewgate.waiting w where w.txid = any(running)) w
-      where w.space = any(locked)
+      where held ? w.space
       order by w.last limit batch_max
     ), gone as (
       delete from viewgate.waiting w where w.ctid = any(array(select p.ctid from picked p)) returning w.*
