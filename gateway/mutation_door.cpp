@@ -6,6 +6,7 @@
 #include "gateway/errors.hpp"
 #include "gateway/json_text.hpp"
 #include "gateway/log.hpp"
+#include "projection/json_text.hpp"
 #include "projection/write_rules.hpp"
 
 namespace viewgate::gateway {
@@ -60,6 +61,18 @@ Error unavailable(const ActiveModel& model, const std::string& space, std::int64
   return out;
 }
 
+/// A short text can hold numbers of a hundred thousand digits each. Absent: it is sound.
+std::optional<std::string> provenance_fault(const std::string& provenance) {
+  constexpr std::size_t expanded_bytes_max = 4 * limits::provenance_bytes;
+  const auto json = projection::parse_json(provenance);
+  std::string expanded;
+  if (json && projection::append_jsonb(expanded, *json, projection::NumberForm::expanded, expanded_bytes_max)) {
+    return std::nullopt;
+  }
+  return "provenance: must be JSON without a name twice, at most " + std::to_string(expanded_bytes_max) +
+         " bytes as PostgreSQL prints it";
+}
+
 /// The ledger takes it for malformed, since its key is not JSON, but only after it has looked whether the number was used.
 std::vector<ledger::Mutation> only_to_be_replayed() {
   return {ledger::Mutation{ledger::MutationKind::remove, "refused", "", "", {}}};
@@ -82,6 +95,9 @@ std::variant<MutationOffer, Error> offer_mutation(const ActiveModel& model, cons
                                                   const std::string& client, Mutate mutate,
                                                   const projection::ValueLimits& limits) {
   if (!model.model) return unavailable(model, mutate.space, mutate.number);
+  if (auto fault = provenance_fault(mutate.provenance)) {
+    return error_of(ErrorCode::invalid_value, *std::move(fault), mutate.space, mutate.number);
+  }
   MutationOffer out;
   out.space = mutate.space;
   out.number = mutate.number;

@@ -24,7 +24,8 @@ struct MutationOffer {
   std::optional<Error> refusal;  ///< what to say where the ledger finds it malformed, as it must
 };
 
-/// Refused at once: unavailable (no model in force), forbidden (no policy lets the caller write anything in that space).
+/// Refused at once: unavailable (no model in force), forbidden (no policy lets the caller write anything in that space),
+/// invalid_value (a provenance that expands too far).
 [[nodiscard]] std::variant<MutationOffer, Error> offer_mutation(const ActiveModel& model,
                                                                 const auth::Principal& principal,
                                                                 const std::string& client, Mutate mutate,

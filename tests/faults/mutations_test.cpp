@@ -85,6 +85,23 @@ TEST_F(Mutations, row_34_a_value_that_its_column_cannot_hold_is_refused_and_the_
   EXPECT_THAT(client.receipt_of(1).text, HasSubstr("\"applied\"")) << "the number was free";
 }
 
+TEST_F(Mutations, row_34_a_provenance_that_would_expand_without_bound_is_refused) {
+  WsClient client = connect("c");
+  const auto send = [&](const std::string& provenance) {
+    client.send(R"({"type":"mutate","space":")" + space + R"(","number":"1","mutations":)" +
+                one("create", "[1]", note("alice")) + ",\"provenance\":" + provenance + "}");
+  };
+  for (const std::string provenance : {R"({"a":[1e131000,1e131000]})", R"({"a":{"b":{"c":1,"c":2}}})"}) {
+    send(provenance);
+    const Document error = client.next();
+    EXPECT_EQ(error.plain("code"), "invalid_value") << error.text;
+    EXPECT_THAT(error.plain("message"), StartsWith("provenance: "));
+  }
+  EXPECT_EQ(head(space), 0);
+  send(R"({"form":"a","n":1.10})");
+  EXPECT_THAT(client.receipt_of(1).text, HasSubstr("\"applied\""));
+}
+
 TEST_F(Mutations, row_34_I11_what_is_written_has_one_text_in_snapshot_stream_and_log) {
   WsClient writer = connect("c"), watcher(line.port(), line.reader("bob"));
   watcher.open({.space = space, .view = "all_notes"});
@@ -294,6 +311,13 @@ TEST_F(Mutations, row_56_while_postgresql_is_away_mutations_are_unavailable_and_
   EXPECT_EQ(error.plain("code"), "unavailable") << error.text;
   EXPECT_EQ(error.plain("number"), "2");
   EXPECT_GE(error.number("retry_after"), 0);
+  const std::string body = R"({"client":"h","number":"1","mutations":)" + one("create", "[3]", note("alice")) + "}";
+  RawSocket http(gateway.port());
+  http.send("POST /v1/spaces/" + space + "/mutations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+            line.reader() + "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+            "\r\n\r\n" + body);
+  EXPECT_THAT(http.read_until("\r\n\r\n", std::chrono::seconds(60)),
+              AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\r\nRetry-After: 1\r\n")));
   gate.open();
   Document answer;
   do {
