@@ -154,13 +154,14 @@ export class Writer {
 
   /** Before a message is sent for the first time it is stored: after a reload its number must not stand for another one. */
   private save(queue: WriteQueue): void {
-    const entries = queue.entries.filter(({ text }) => text !== undefined);
+    const saved = queue.entries.flatMap((entry) => (entry.text === undefined ? [] : [{ entry, text: entry.text }]));
     const stored = (): void => {
-      for (const entry of entries) entry.isStored ||= entry.text !== undefined;
+      // Meanwhile it may have got another number, and with it another text.
+      for (const { entry, text } of saved) entry.isStored ||= entry.text === text;
       this.pump(queue.space);
     };
     if (this.store === undefined) return stored();
-    void this.store.save(queue.space, queue.last, entries.map(({ text = '' }) => text)).then(stored);
+    void this.store.save(queue.space, queue.last, saved.map(({ text }) => text)).then(stored);
   }
 
   private document(text: string): void {
