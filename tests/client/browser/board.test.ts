@@ -1,0 +1,259 @@
+// Goal: several people at one board in real browsers: each sees what policies allow, a card that is handed over changes screens in one
+// commit, and nothing that was done offline, during a crash or while the page slept is lost or done twice. Method: the built gateway,
+// PostgreSQL, the demo's board in contexts of one Chromium, one for each person.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Client, Optimistic, Writer } from '../../../client/src/index.js';
+import { seedBoard } from '../../../demo/seed.mjs';
+import { eventually } from '../support/fake_server.js';
+import { Stack } from '../support/stack.js';
+
+interface Card {
+  id: string;
+  title: string;
+  list: string;
+  assignee: string | null;
+  place: number;
+}
+
+/** What the page leaves for the console, and what `listen` notes there. */
+declare global {
+  // eslint-disable-next-line no-var
+  var board: { client: Client; write: Writer; cards: Optimistic<Card> };
+  // eslint-disable-next-line no-var
+  var moves: { title: string; kind: string; sequence: string }[];
+}
+
+const bound = { timeout: 60_000 };
+const stack = new Stack();
+let browser: Browser;
+const contexts: BrowserContext[] = [];
+const failures: string[] = [];
+
+async function signIn(person: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1400, height: 860 }, ...options });
+  contexts.push(context);
+  const page = await context.newPage();
+  page.on('pageerror', (error) => failures.push(`${person}: ${error.message}`));
+  await page.goto(`${stack.page}board#as=${person}`);
+  await isLive(page);
+  return page;
+}
+
+async function isLive(page: Page): Promise<void> {
+  await page.locator('#connection[data-state="live"]').waitFor(bound);
+}
+
+function card(page: Page, title: string) {
+  return page.locator('#board .card', { has: page.locator('h3', { hasText: title }) });
+}
+
+function column(page: Page, list: string) {
+  return page.locator(`section.column[aria-labelledby="list-${list}"]`);
+}
+
+/** Notes what enters and leaves the view, with the commit. */
+function listen(page: Page): Promise<void> {
+  return page.evaluate(() => {
+    globalThis.moves = [];
+    globalThis.board.cards.view.subscribe((change) => {
+      for (const kind of ['entered', 'left', 'deleted'] as const) {
+        for (const item of change[kind]) globalThis.moves.push({ title: item.record.title, kind, sequence: change.sequence });
+      }
+    });
+  });
+}
+
+async function moved(page: Page, title: string, kind: string): Promise<string> {
+  await page.waitForFunction(([t, k]) => globalThis.moves.some((each) => each.title === t && each.kind === k), [title, kind], bound);
+  return page.evaluate(([t, k]) => globalThis.moves.find((each) => each.title === t && each.kind === k)?.sequence ?? '', [title, kind]);
+}
+
+/** Nothing is on its way any more. */
+async function isConfirmed(page: Page): Promise<void> {
+  await page.waitForFunction(() => globalThis.board.write.unanswered === 0 && [...globalThis.board.write.pending()].length === 0, undefined, bound);
+}
+
+async function assign(page: Page, title: string, person: string): Promise<void> {
+  await card(page, title).click();
+  await page.locator('#card-dialog select[name="assignee"]').selectOption(person);
+  await page.locator('#card-dialog button[type="submit"]').click();
+}
+
+async function addCard(page: Page, title: string, list = 'backlog'): Promise<void> {
+  await page.locator('#new').click();
+  await page.locator('#card-dialog input[name="title"]').fill(title);
+  await page.locator('#card-dialog select[name="list"]').selectOption(list);
+  await page.locator('#card-dialog button[type="submit"]').click();
+  await card(page, title).waitFor(bound);
+}
+
+async function screenshot(name: string, page: Page): Promise<void> {
+  const folder = process.env['VIEWGATE_SCREENSHOTS'];
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  await page.waitForFunction(() => document.getAnimations().every((motion) => motion.playState !== 'running'), undefined, bound);
+  await page.screenshot({ path: join(folder, `board_${name}.png`) });
+}
+
+beforeAll(async () => {
+  await stack.start();
+  await seedBoard({ url: stack.socketUrl, token: () => stack.personToken('ada', 'lead') });
+  browser = await stack.openBrowser();
+});
+
+afterAll(async () => {
+  for (const context of contexts) await context.close();
+  await stack.stop();
+});
+
+describe('the board', () => {
+  it('a_card_that_is_handed_over_leaves_one_screen_and_enters_the_other_in_the_same_commit', async () => {
+    const [ben, chloe] = [await signIn('ben'), await signIn('chloe')];
+    await Promise.all([listen(ben), listen(chloe)]);
+    expect(await card(chloe, 'Price page').count()).toBe(0);
+    await assign(ben, 'Price page', 'chloe');
+    await card(chloe, 'Price page').waitFor(bound);
+    await card(ben, 'Price page').waitFor({ state: 'detached', ...bound });
+    const [left, entered] = [await moved(ben, 'Price page', 'left'), await moved(chloe, 'Price page', 'entered')];
+    expect(entered).toBe(left);
+    await isConfirmed(ben);
+    await screenshot('chloe', chloe);
+  });
+
+  it('a_change_shows_at_once_and_one_that_policies_forbid_is_taken_back_with_the_reason', async () => {
+    const ben = await signIn('ben');
+    await addCard(ben, 'Ben’s new card');
+    await isConfirmed(ben);
+    await card(ben, 'Ben’s new card').click();
+    await ben.locator('#delete').click();
+    await ben.locator('.toast', { hasText: 'you may not do this' }).waitFor(bound);
+    await card(ben, 'Ben’s new card').waitFor(bound);
+  });
+
+  it('the_keyboard_moves_a_card_to_the_next_list_and_everybody_sees_it', async () => {
+    const [ada, ben] = [await signIn('ada'), await signIn('ben')];
+    const title = 'Keyboard use of the board';
+    await card(ben, title).focus();
+    await ben.keyboard.press('Alt+ArrowRight');
+    await column(ben, 'done').locator('h3', { hasText: title }).waitFor(bound);
+    await column(ada, 'done').locator('h3', { hasText: title }).waitFor(bound);
+    await isConfirmed(ben);
+  });
+
+  it('what_is_done_offline_is_kept_over_a_reload_and_happens_once_when_the_line_is_back', async () => {
+    const [ada, dan] = [await signIn('ada'), await signIn('dan')];
+    await dan.locator('#offline').check({ force: true });
+    await dan.locator('#connection[data-state="offline"]').waitFor(bound);
+    await addCard(dan, 'Written on a train');
+    await card(dan, 'Status page').focus();
+    await dan.keyboard.press('Alt+ArrowRight');
+    await column(dan, 'review').locator('h3', { hasText: 'Status page' }).waitFor(bound);
+    await screenshot('offline', dan);
+    await dan.waitForFunction(() => [...globalThis.board.write.pending()].filter(({ entry }) => entry.isStored).length === 2, undefined, bound);
+    expect(await card(ada, 'Written on a train').count()).toBe(0);
+    // The page is loaded again: what was stored is there, and what was done too.
+    await dan.reload();
+    await card(dan, 'Written on a train').waitFor(bound);
+    await isLive(dan);
+    await isConfirmed(dan);
+    await column(ada, 'review').locator('h3', { hasText: 'Status page' }).waitFor(bound);
+    await card(ada, 'Written on a train').waitFor(bound);
+    expect(await card(ada, 'Written on a train').count()).toBe(1);
+  });
+
+  it('a_killed_gateway_loses_nothing_that_was_done_meanwhile', async () => {
+    const [ada, chloe] = [await signIn('ada'), await signIn('chloe')];
+    await stack.killGateway();
+    await chloe.locator('#connection[data-state="offline"]').waitFor(bound);
+    await addCard(chloe, 'While nobody was there');
+    await stack.startGateway();
+    await Promise.all([isLive(ada), isLive(chloe)]);
+    await isConfirmed(chloe);
+    await card(ada, 'While nobody was there').waitFor(bound);
+    expect(await card(ada, 'While nobody was there').count()).toBe(1);
+  });
+
+  it('case_26_a_page_that_was_frozen_makes_one_new_connection_and_has_everything', async () => {
+    const [ada, ben] = [await signIn('ada'), await signIn('ben')];
+    let sockets = 0;
+    ada.on('websocket', () => ++sockets);
+    const session = await ada.context().newCDPSession(ada);
+    await session.send('Page.enable');
+    await session.send('Page.setWebLifecycleState', { state: 'frozen' });
+    await stack.killGateway();
+    await stack.startGateway();
+    await isLive(ben);
+    await addCard(ben, 'While Ada slept');
+    await isConfirmed(ben);
+    await session.send('Page.setWebLifecycleState', { state: 'active' });
+    await card(ada, 'While Ada slept').waitFor(bound);
+    await isLive(ada);
+    expect(sockets).toBe(1);
+    expect(await card(ada, 'While Ada slept').count()).toBe(1);
+  });
+
+  it('case_21_tokens_that_end_are_refreshed_and_nothing_is_noticed', async () => {
+    const context = await browser.newContext();
+    contexts.push(context);
+    const page = await context.newPage();
+    let tokens = 0;
+    await page.route('**/token?person=*', async (route) => {
+      ++tokens;
+      await route.fulfill({ contentType: 'text/plain', body: await stack.personToken('chloe', 'member', '12s') });
+    });
+    await page.goto(`${stack.page}board#as=chloe`);
+    await isLive(page);
+    await page.evaluate(() => {
+      globalThis.moves = [];
+      globalThis.board.client.onState(({ status }) => globalThis.moves.push({ title: '', kind: status, sequence: '' }));
+    });
+    await eventually('the token was refreshed twice', () => tokens >= 3, 60_000);
+    await addCard(page, 'With the third token');
+    await isConfirmed(page);
+    expect(await page.evaluate(() => globalThis.moves.filter(({ kind }) => kind !== 'online'))).toEqual([]);
+  });
+
+  it('two_people_who_plan_one_card_at_once_hear_of_each_other', async () => {
+    const [ada, dan] = [await signIn('ada'), await signIn('dan')];
+    const title = 'Sign-in with a passkey';
+    await card(dan, title).click();
+    await card(ada, title).click();
+    for (const [page, due] of [[ada, '2031-01-02'], [dan, '2031-03-04']] as const) {
+      await page.locator('#card-dialog input[name="due"]').fill(due);
+      await page.locator('#card-dialog button[type="submit"]').click();
+      await isConfirmed(page);
+    }
+    await dan.locator('.toast', { hasText: 'somebody else changed the plan' }).waitFor(bound);
+    await dan.waitForFunction((t) => [...globalThis.board.cards.items()].some((item) => item.record.title === t && 'due' in item.record && item.record['due'] === '2031-01-02'), title, bound);
+  });
+
+  it('wide_and_narrow_light_and_dark_it_fits_and_everything_has_a_name', async () => {
+    await screenshot('light', await signIn('ada'));
+    await screenshot('dark', await signIn('ada', { colorScheme: 'dark' }));
+    const both = await signIn('ben&beside=chloe');
+    const beside = both.frameLocator('#beside');
+    await beside.locator('#connection[data-state="live"]').waitFor(bound);
+    await addCard(both, 'Handed over', 'doing');
+    await assign(both, 'Handed over', 'chloe');
+    await beside.locator('.card h3', { hasText: 'Handed over' }).waitFor(bound);
+    await isConfirmed(both);
+    await screenshot('beside', both);
+    const narrow = await signIn('ada', { colorScheme: 'dark', viewport: { width: 360, height: 740 } });
+    await screenshot('narrow', narrow);
+    expect(await narrow.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
+    const unnamed = await narrow.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>('input, select, textarea, button, .card')]
+        .filter((element) => {
+          const labels = (element as HTMLInputElement).labels;
+          return (element.getAttribute('aria-label') ?? labels?.[0]?.textContent ?? element.textContent ?? '').trim() === '';
+        })
+        .map((element) => element.outerHTML),
+    );
+    expect(unnamed).toEqual([]);
+    await eventually('no script failed', () => failures.length === 0, 100);
+  });
+});
