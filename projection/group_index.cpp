@@ -14,17 +14,43 @@ std::string slot_name(const Expression& expression, const RecordLayout& layout) 
 
 }  // namespace
 
+void ValueMembers::add(const GroupPtr* group) {
+  if (empty()) {
+    one_ = group;
+    return;
+  }
+  if (crowd_ == nullptr) {
+    crowd_ = std::make_unique<std::set<const GroupPtr*, OrderById>>();
+    crowd_->insert(std::exchange(one_, nullptr));
+  }
+  crowd_->insert(group);
+}
+
+void ValueMembers::remove(const GroupPtr* group) {
+  if (crowd_ == nullptr) {
+    if (one_ == group) one_ = nullptr;
+    return;
+  }
+  crowd_->erase(group);
+  if (crowd_->empty()) crowd_.reset();
+}
+
+void ValueMembers::append_to(std::vector<const GroupPtr*>& out) const {
+  if (one_ != nullptr) out.push_back(one_);
+  if (crowd_ != nullptr) out.insert(out.end(), crowd_->begin(), crowd_->end());
+}
+
 void CollectionIndex::add(const GroupPtr* group) {
   ++size_;
   auto paths = access_paths((*group)->predicate(), table_->layout);
   if (!paths) {
-    residual_.push_back(group);
+    residual_.insert(group);
     return;
   }
   for (AccessPath& path : *paths) {
     Slot& slot = slots_[slot_name(path.expression, table_->layout)];
     if (slot.points.empty() && slot.ranges.empty()) slot.expression = std::move(path.expression);
-    for (const std::uint64_t value : path.values) slot.points.emplace(value, group);
+    for (const std::uint64_t value : path.values) slot.points[value].add(group);
     if (path.interval) slot.ranges.add(std::move(*path.interval), group);
   }
 }
@@ -33,7 +59,7 @@ void CollectionIndex::remove(const GroupPtr* group) {
   --size_;
   const auto paths = access_paths((*group)->predicate(), table_->layout);
   if (!paths) {
-    std::erase(residual_, group);
+    residual_.erase(group);
     return;
   }
   for (const AccessPath& path : *paths) {
@@ -41,9 +67,10 @@ void CollectionIndex::remove(const GroupPtr* group) {
     if (found == slots_.end()) continue;  // two paths of one expression, and the first emptied it
     Slot& slot = found->second;
     for (const std::uint64_t value : path.values) {
-      const auto [begin, end] = slot.points.equal_range(value);
-      const auto entry = std::find_if(begin, end, [group](const auto& each) { return each.second == group; });
-      if (entry != end) slot.points.erase(entry);
+      const auto members = slot.points.find(value);
+      if (members == slot.points.end()) continue;
+      members->second.remove(group);
+      if (members->second.empty()) slot.points.erase(members);
     }
     if (path.interval) slot.ranges.remove(*path.interval, group);
     if (slot.points.empty() && slot.ranges.empty()) slots_.erase(found);
@@ -62,17 +89,17 @@ void CollectionIndex::candidates(const Record* before, const Record* after, std:
     find(slot, second, out);
   }
   if (out.size() - start < 2) return;
-  // In an order that is the same on every node.
   const auto found = out.begin() + static_cast<std::ptrdiff_t>(start);
-  std::sort(found, out.end(), [](const GroupPtr* a, const GroupPtr* b) { return (*a)->id() < (*b)->id(); });
+  std::sort(found, out.end(), OrderById{});
   out.erase(std::unique(found, out.end()), out.end());
 }
 
 void CollectionIndex::find(const Slot& slot, const Value& value, std::vector<const GroupPtr*>& out) {
   if (is_null(value) || is_fault(value)) return;
   if (!slot.points.empty()) {
-    const auto [begin, end] = slot.points.equal_range(index_key(value));
-    for (auto entry = begin; entry != end; ++entry) out.push_back(entry->second);
+    if (const auto members = slot.points.find(index_key(value)); members != slot.points.end()) {
+      members->second.append_to(out);
+    }
   }
   slot.ranges.find(value, out);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +17,24 @@
 #include "projection/range_index.hpp"
 
 namespace viewgate::projection {
+
+/// In an order that is the same on every node.
+struct OrderById {
+  bool operator()(const GroupPtr* a, const GroupPtr* b) const { return (*a)->id() < (*b)->id(); }
+};
+
+/// The groups under one value: nearly always one, which then needs no memory of its own; leaving a crowd is quick, too.
+class ValueMembers {
+ public:
+  void add(const GroupPtr* group);
+  void remove(const GroupPtr* group);
+  [[nodiscard]] bool empty() const { return one_ == nullptr && crowd_ == nullptr; }
+  void append_to(std::vector<const GroupPtr*>& out) const;
+
+ private:
+  const GroupPtr* one_ = nullptr;
+  std::unique_ptr<std::set<const GroupPtr*, OrderById>> crowd_;  ///< instead of one_, where there are more
+};
 
 /// The groups of one collection in one space, over one definition of its table (while a new model replaces an old one
 /// there may be two, and each cuts a record in its own way).
@@ -39,14 +58,14 @@ class CollectionIndex {
   /// One indexed expression: a column, or a computed one such as aid % 10.
   struct Slot {
     Expression expression;
-    std::unordered_multimap<std::uint64_t, const GroupPtr*> points;  ///< by index_key
+    std::unordered_map<std::uint64_t, ValueMembers> points;  ///< by index_key
     RangeIndex ranges;
   };
   static void find(const Slot& slot, const Value& value, std::vector<const GroupPtr*>& out);
 
   std::shared_ptr<const Table> table_;
   std::map<std::string, Slot> slots_;  ///< by the expression's canonical bytes
-  std::vector<const GroupPtr*> residual_;
+  std::set<const GroupPtr*, OrderById> residual_;
   std::size_t size_ = 0;
 };
 
