@@ -51,10 +51,14 @@ std::string_view expected(Type type) {
       return "must be a whole number of 64 bits, as a number or a string";
     case Type::numeric:
       return "must be a finite number that numeric can hold, as a number or a string";
+    case Type::float4:
+    case Type::float8:
+      return "must be a finite number that the type can hold";
     case Type::text:
       return "must be a string";
     case Type::uuid:
       return "must be a uuid, as a string";
+    case Type::timestamp:
     case Type::timestamptz:
       return "must be a time in ISO 8601 form, as a string";
     case Type::date:
@@ -78,6 +82,11 @@ std::optional<std::string> json_of(Type type, const Json& value) {
     }
     case Type::numeric:
       return value.kind == Kind::number || is_string ? jsonb_number(value.text) : std::nullopt;
+    case Type::float4:
+    case Type::float8: {
+      const Value parsed = value.kind == Kind::number ? parse_text(type, value.text) : Value(Fault::invalid_text);
+      return is_fault(parsed) ? std::nullopt : std::optional(print_json(type, parsed));
+    }
     case Type::date:
       if (value.text.find(':') != std::string::npos) return std::nullopt;
       break;
@@ -91,14 +100,15 @@ std::optional<std::string> json_of(Type type, const Json& value) {
 }  // namespace
 
 bool is_writable(const Table& table, std::size_t column) {
-  static constexpr Type types[] = {Type::boolean, Type::int2, Type::int4, Type::int8,        Type::numeric,
-                                   Type::text,    Type::uuid, Type::date, Type::timestamptz, Type::jsonb};
+  static constexpr Type types[] = {Type::boolean,   Type::int2,        Type::int4, Type::int8, Type::numeric,
+                                   Type::float4,    Type::float8,      Type::text, Type::uuid, Type::date,
+                                   Type::timestamp, Type::timestamptz, Type::jsonb};
   return std::find(std::begin(types), std::end(types), type_of(table, column)) != std::end(types);
 }
 
 bool is_key(const Table& table, std::size_t column) {
   const Type type = type_of(table, column);
-  return type != Type::numeric && type != Type::jsonb;
+  return type != Type::numeric && !is_float(type) && type != Type::jsonb;
 }
 
 std::optional<std::string> append_column_value(std::string& out, const Table& table, std::size_t column,

@@ -21,7 +21,9 @@ struct ValueLimits {
 
 /// For messages: the types of columns that mutations can write.
 inline constexpr std::string_view writable_types =
-    "boolean, smallint, integer, bigint, numeric, text, varchar, uuid, date, timestamptz and jsonb";
+    "boolean, smallint, integer, bigint, numeric, real, double precision, text, varchar, uuid, date, timestamp, "
+    "timestamptz "
+    "and jsonb";
 
 /// Whether this program makes the text of that column exactly as PostgreSQL does.
 [[nodiscard]] bool is_writable(const Table& table, std::size_t column);

@@ -17,7 +17,7 @@ using namespace projection;
 
 constexpr std::string_view columns =
     "id int4 primary key, boolean bool, small int2, middle int4, big int8, amount numeric, label text, name varchar, "
-    "uid uuid, at timestamptz, due date, doc jsonb";
+    "uid uuid, at timestamptz, due date, doc jsonb, ratio float8, small_ratio float4, local timestamp";
 
 class ColumnValues : public ::testing::Test {
  protected:
@@ -90,6 +90,13 @@ TEST_F(ColumnValues, are_printed_as_postgresql_prints_them) {
                          R"("1.2.3")",
                          "null",
                          "[1]"});
+  for (const char* column : {"ratio", "small_ratio"}) {
+    expect_same(column, {"0", "0.1", "1.10", "-2.5e-7", "1e30", "16777217", "0.30000000000000004", "123456.789",
+                         "1e400", "-1e400", "null", "[]"});
+  }
+  expect_same("ratio", {"-0", "-0.0", "1e300", "5e-324", "1e-400", "9007199254740993"});
+  expect_same("local", {R"("2024-01-02 03:04:05.60")", R"("2024-01-02T03:04:05")", R"("infinity")", R"("2024-02-30")",
+                        R"("x")"});
   for (const char* column : {"label", "name"}) {
     expect_same(column, {R"("")", R"("plain")", R"("é 😀 \u00e9 \ud83d\ude00")", R"("\"\\\/\b\f\n\r\t\u001f\u007f")",
                          R"("\u0000")", R"("\ud800")", R"("\udc00x")", R"("; drop table r; -- '$1")", R"("a\u2028b")"});
