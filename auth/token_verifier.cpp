@@ -227,6 +227,14 @@ void TokenVerifier::replace_keys(std::size_t issuer, KeySet keys) {
   rows_.at(issuer).keys.swap(fresh);
 }
 
+VerifiedToken TokenVerifier::anonymous() const {
+  if (!anonymous_admitted_) return TokenRefused{"no token"};
+  Principal nobody;
+  nobody.claims = "{}";
+  nobody.expires_at = far_future;
+  return nobody;
+}
+
 void TokenVerifier::revoke(const std::vector<Revocation>& more, std::chrono::system_clock::time_point now) {
   const std::scoped_lock lock(mutex_);
   revocations_.forget_expired(now);

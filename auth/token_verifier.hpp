@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -70,6 +71,18 @@ class TokenVerifier {
   /// From now on that issuer's tokens are checked with these keys. `issuer`: the place in the table.
   void replace_keys(std::size_t issuer, KeySet keys);
 
+  /// Where an unknown key may be had: the function starts a fetch and says whether one is under way. Called by any thread.
+  /// Set before the first verify.
+  void on_unknown_key(std::function<bool(std::size_t issuer)> ask) { ask_for_keys_ = std::move(ask); }
+  /// Whether it is worth waiting for the end of a fetch, and then trying again.
+  [[nodiscard]] bool may_become_known(const TokenRefused& refused) const {
+    return refused.kind == RefusalKind::unknown_key && ask_for_keys_ && ask_for_keys_(refused.issuer);
+  }
+
+  /// Who brings no token is nobody in particular; refused unless admit_anonymous was called (before the first verify).
+  [[nodiscard]] VerifiedToken anonymous() const;
+  void admit_anonymous() { anonymous_admitted_ = true; }
+
   /// From now on verify refuses these, too. What was verified before is the caller's to look through, by is_revoked.
   void revoke(const std::vector<Revocation>& more, std::chrono::system_clock::time_point now);
   [[nodiscard]] bool is_revoked(const Principal& principal) const;
@@ -84,6 +97,8 @@ class TokenVerifier {
   [[nodiscard]] std::shared_ptr<const KeySet> keys_of(const Row& row) const;
 
   std::vector<Row> rows_;  // but for the keys constant after construction
+  std::function<bool(std::size_t issuer)> ask_for_keys_;
+  bool anonymous_admitted_ = false;
   Revocations revocations_;
   mutable std::mutex mutex_;  // of the rows' keys and of revocations_; held for a look, never for a signature
 };

@@ -8,3 +8,10 @@ elseif(VIEWGATE_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
   add_link_options(-fsanitize=thread)
 endif()
+
+# Set by the preset fuzz: clang's libFuzzer over the pure code (tests/fuzz), with the sanitizers that make it see.
+option(VIEWGATE_FUZZ "Build the fuzzers with libFuzzer" OFF)
+if(VIEWGATE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

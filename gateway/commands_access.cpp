@@ -1,4 +1,4 @@
-// `viewgate revoke`: who may see nothing more, from now on.
+// `viewgate revoke | grants`: who may see nothing more from now on; and what the gateway itself must be allowed to do.
 #include <iostream>
 #include <memory>
 
@@ -43,8 +43,49 @@ void add_revoke(CLI::App& app) {
   command->callback([flags, arguments] { revoke(flags->read(), *arguments); });
 }
 
+// What `viewgate serve` needs of the database, as statements in an order that works. Functions that are an administrator's
+// (they change what is captured, seen or kept) are left out; a new one of ours is the gateway's unless it is listed here.
+constexpr const char* grants_sql = R"(
+with statements(place, name, what) as (
+  select 1, '', 'usage on schema viewgate'
+  union all select 2, c.relname::text, 'select on ' || c.oid::regclass
+    from pg_class c where c.relnamespace = 'viewgate'::regnamespace and c.relkind in ('r', 'v')
+  union all select 3, t.name, t.rights || ' on viewgate.' || t.name
+    from (values ('arming', 'insert'), ('captures', 'update'), ('changes', 'insert, update, delete'),
+                 ('clients', 'insert, update'), ('commits', 'insert, update, delete'), ('horizons', 'insert, update'),
+                 ('keys', 'insert'), ('looks', 'insert, update, delete'), ('records', 'insert, update, delete'),
+                 ('waiting', 'insert, delete')) t(name, rights)
+  union all select 4, c.relname::text, 'usage, select, update on sequence ' || c.oid::regclass
+    from pg_class c where c.relnamespace = 'viewgate'::regnamespace and c.relkind = 'S'
+  union all select 5, p.proname::text, 'execute on function ' || p.oid::regprocedure
+    from pg_proc p where p.pronamespace = 'viewgate'::regnamespace and p.prorettype <> 'trigger'::regtype
+      and p.proname not in ('append', 'apply_model', 'capture', 'clear_retention', 'erase_record', 'erase_space',
+                            'install_capture_function', 'prune', 'revoke', 'set_retention', 'uncapture')
+  union all select 6, n.nspname::text, 'usage on schema ' || quote_ident(n.nspname)
+    from pg_namespace n where n.oid in (select c.relnamespace from viewgate.captures k join pg_class c on c.oid = k.relation)
+  union all select 7, k.collection, 'select on ' || k.relation::regclass from viewgate.captures k
+)
+select format('grant %s to %I;', what, $1) from statements order by place, name)";
+
+void print_grants(const Config& config, const std::string& role) {
+  CommandDatabase database(config.database);
+  const auto statements = database.exec(grants_sql, ledger::pg::Params{role});
+  for (int i = 0; i < statements.size(); ++i) std::cout << statements[i].text(0) << "\n";
+}
+
+void add_grants(CLI::App& app) {
+  auto* command = app.add_subcommand("grants", "print the SQL that lets a role serve, and no more than that");
+  const auto flags = std::make_shared<ConfigFlags>(*command, std::vector<std::string_view>{"database"});
+  const auto role = std::make_shared<std::string>();
+  command->add_option("--role", *role, "the role that `viewgate serve` will connect as")->required();
+  command->callback([flags, role] { print_grants(flags->read(), *role); });
+}
+
 }  // namespace
 
-void add_access_commands(CLI::App& app) { add_revoke(app); }
+void add_access_commands(CLI::App& app) {
+  add_revoke(app);
+  add_grants(app);
+}
 
 }  // namespace viewgate::gateway

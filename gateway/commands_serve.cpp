@@ -8,13 +8,13 @@
 #include <system_error>
 
 #include "gateway/commands.hpp"
+#include "gateway/identity.hpp"
 #include "gateway/log.hpp"
 #include "gateway/model_apply.hpp"
 #include "gateway/process_files.hpp"
 #include "gateway/protocol.hpp"
 #include "gateway/reactor.hpp"
 #include "gateway/server.hpp"
-#include "gateway/signing_key.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/embedded.hpp"
 #include "ledger/migrate.hpp"
@@ -70,9 +70,9 @@ void serve(const Config& config) {
   const auto endpoint = reserve(config);
   const auto embedded = config.embedded.empty() ? nullptr : start_embedded(config);
   const auto conninfo = embedded ? embedded->conninfo() : config.database;
-  const auto key = signing_key(config);
+  auto identity = read_identity(config);
   prepare_database(config, conninfo);
-  Server server(config, conninfo, key, endpoint);
+  Server server(config, conninfo, std::move(identity), endpoint);
   std::cout << "listening ws://" << endpoint_text(endpoint) << socket_path << std::endl;
   server.run();
 }

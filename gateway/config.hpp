@@ -35,8 +35,17 @@ struct Config {
   std::string auth_algorithm;
   std::string auth_key_file;
   std::chrono::milliseconds auth_leeway{};
+  std::string auth_issuers;
+  std::chrono::milliseconds auth_refresh{};
+  std::chrono::milliseconds auth_refresh_gap{};
+  std::string auth_anonymous;
 
   std::int64_t limit_connections = 0;
+  std::int64_t limit_strangers = 0;
+  std::int64_t limit_address_connections = 0;
+  std::int64_t limit_address_handshakes = 0;
+  std::int64_t limit_principal_connections = 0;
+  std::int64_t limit_input_bytes = 0;
   std::int64_t limit_subscriptions = 0;
   std::int64_t limit_groups = 0;
   std::int64_t limit_messages = 0;

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/admission.hpp"
 #include "gateway/handshake.hpp"
 #include "gateway/http_api.hpp"
 #include "gateway/http_endpoints.hpp"
@@ -66,7 +67,11 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   /// Closes the socket at once.
   void end();
 
-  std::size_t host_index = 0;  ///< kept by the host
+  /// Its hello was not accepted (yet): a stranger's.
+  [[nodiscard]] bool is_strange() const { return !ended_ && !(session_ && session_->authenticated()); }
+
+  std::size_t host_index = 0;             ///< kept by the host
+  std::optional<Admission::Place> place;  ///< among its address's connections; kept by the host
 
  private:
   void wait_readable();

@@ -94,6 +94,11 @@ void Fanout::on_revoked() {
   }
 }
 
+void Fanout::on_keys() {
+  const Now now = Now::read();
+  for (Session* each : sessions_) each->on_keys(now);
+}
+
 void Fanout::on_tick(Now now) {
   for (auto& [id, group] : groups_) refuse_if_stuck(*group, now);
   std::erase_if(groups_, [&](const auto& item) { return leave_if_unused(*item.second, now); });

@@ -70,6 +70,7 @@ class Fanout final : public ReactorPort {
   void on_notice(NoticeKind kind) override;
   void on_model(ActiveModelPtr model) override;
   void on_revoked() override;
+  void on_keys() override;
 
   /// Groups that nobody uses any more are left, those that the engine cannot join are refused; rings that hold too much
   /// together are halved.

@@ -129,6 +129,8 @@ class ReactorPort {
   virtual void on_model(ActiveModelPtr model) = 0;
   /// The verifier refuses tokens that it accepted before: sessions of theirs end.
   virtual void on_revoked() = 0;
+  /// An issuer's keys were asked for again: tokens that waited for them are looked at once more.
+  virtual void on_keys() = 0;
 };
 
 /// What a reactor asks of the engine; thread-safe, posts to the engine's loop. Callbacks come on the reactor's thread, in

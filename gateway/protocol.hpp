@@ -95,7 +95,7 @@ static_assert(client_message_bytes <= server_message_bytes);
 /// The first message. `token`: a JWT in compact form.
 struct Hello {
   std::int64_t protocol = 0;  ///< protocol_version; another: close 4010, whatever else the message holds
-  std::string token;
+  std::string token;          ///< absent or empty: nobody in particular, where the server admits such; else close 4001
   std::optional<std::string> client = {};  ///< under which its mutations are numbered; absent = it sends none
 };
 

@@ -83,7 +83,7 @@ void append_mutation(std::string& out, const Mutation& mutation) {
 void append_document(std::string& out, const Hello& message) {
   Document document(out, "hello");
   document.integer("protocol", message.protocol);
-  document.text("token", message.token);
+  if (!message.token.empty()) document.text("token", message.token);
   document.optional_text("client", message.client);
 }
 

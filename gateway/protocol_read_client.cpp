@@ -10,7 +10,8 @@ namespace viewgate::gateway {
 namespace {
 
 constexpr JsonBounds client_bounds{limits::json_depth, limits::json_members};
-constexpr std::array hello_fields{Field{"protocol", JsonKind::number}, Field{"token", JsonKind::string},
+constexpr std::array hello_fields{Field{"protocol", JsonKind::number},
+                                  Field{"token", JsonKind::string, Presence::optional},
                                   Field{"client", JsonKind::string, Presence::optional}};
 constexpr std::array subscribe_fields{
     Field{"id", JsonKind::string}, Field{"space", JsonKind::string}, Field{"view", JsonKind::string},
@@ -27,7 +28,8 @@ ClientMessage read_hello(const Members& members) {
     if (version != protocol_version) return Hello{version, {}};
   }
   members.check(hello_fields);
-  Hello message{protocol_version, members.text("token", limits::token_bytes)};
+  Hello message{protocol_version, {}};
+  if (members.find("token") != nullptr) message.token = members.text("token", limits::token_bytes);
   if (members.find("client") != nullptr) message.client = members.name("client", limits::client_id_bytes);
   return message;
 }

@@ -8,6 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <random>
 #include <system_error>
 #include <thread>
@@ -106,6 +107,8 @@ class Reactor::Loop final : public ConnectionHost {
  private:
   void accept();
   void on_accepted(tcp::socket socket);
+  [[nodiscard]] std::optional<Admission::Place> place_for(const tcp::socket& socket, Now now);
+  bool end_oldest_stranger();
   void flush_soon();
   void sweep_later();
   void sweep();
@@ -122,6 +125,8 @@ class Reactor::Loop final : public ConnectionHost {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Fanout fanout_;
   std::vector<std::shared_ptr<Connection>> connections_;
+  std::deque<std::weak_ptr<Connection>> newcomers_;  // in the order in which they came
+  bool accept_fails_ = false;
   std::function<void()> on_drained_;  // set: drains
   std::thread thread_;
 
@@ -138,10 +143,13 @@ void Reactor::Loop::accept() {
   acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (!error) {
+      accept_fails_ = false;
       on_accepted(std::move(socket));
       return accept();
     }
-    log::warn("accept_failed", {{"error", error.message()}});
+    // Told once, until it succeeds again: whoever caused it would else fill the log.
+    if (!std::exchange(accept_fails_, true)) log::warn("accept_failed", {{"error", error.message()}});
+    if (end_oldest_stranger()) return accept();
     accept_timer_.expires_after(accept_pause);
     accept_timer_.async_wait([this](const boost::system::error_code& cancelled) {
       if (!cancelled) accept();
@@ -150,15 +158,48 @@ void Reactor::Loop::accept() {
 }
 
 void Reactor::Loop::on_accepted(tcp::socket socket) {
+  const Now now = Now::read();
+  auto place = place_for(socket, now);
+  if (!place) return;
   boost::system::error_code gone;  // a socket that is gone by now tells so when it is read
   socket.non_blocking(true, gone);
   socket.set_option(tcp::no_delay(true), gone);
   socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(options_.send_buffer_bytes)), gone);
-  auto connection = std::make_shared<Connection>(std::move(socket), *this, Now::read());
+  auto connection = std::make_shared<Connection>(std::move(socket), *this, now);
+  connection->place = std::move(place);
   connection->host_index = connections_.size();
   connections_.push_back(connection);
   connection_count_ = connections_.size();
+  if (newcomers_.size() >= options_.strangers) end_oldest_stranger();
+  newcomers_.push_back(connection);
   connection->start();
+}
+
+/// Absent: its address has enough.
+std::optional<Admission::Place> Reactor::Loop::place_for(const tcp::socket& socket, Now now) {
+  boost::system::error_code gone;
+  const auto address = socket.remote_endpoint(gone).address();
+  std::string bytes;
+  if (address.is_v4()) {
+    const auto four = address.to_v4().to_bytes();
+    bytes.assign(four.begin(), four.end());
+  } else {
+    const auto sixteen = address.to_v6().to_bytes();
+    bytes.assign(sixteen.begin(), sixteen.end());
+  }
+  return options_.session.admission->enter_address(bytes, now.steady);
+}
+
+/// False: there is none. Whoever has come through its hello, or has left, is passed over for good.
+bool Reactor::Loop::end_oldest_stranger() {
+  while (!newcomers_.empty()) {
+    const auto oldest = newcomers_.front().lock();
+    newcomers_.pop_front();
+    if (!oldest || !oldest->is_strange()) continue;
+    oldest->end();
+    return true;
+  }
+  return false;
 }
 
 void Reactor::Loop::on_ended(Connection& connection) {

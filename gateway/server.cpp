@@ -63,18 +63,6 @@ class PostedEngine final : public EnginePort {
   Engine& engine_;
 };
 
-auth::TokenVerifier make_verifier(const Config& config, const auth::KeyConfig& key) {
-  auth::VerifierConfig options;
-  options.issuer = config.auth_issuer;
-  options.audience = config.auth_audience;
-  options.leeway = std::chrono::duration_cast<std::chrono::seconds>(config.auth_leeway);
-  try {
-    return auth::TokenVerifier(options, auth::KeySet({key}));
-  } catch (const std::invalid_argument& error) {
-    throw Stop(ExitStatus::config, error.what());
-  }
-}
-
 std::vector<auth::Revocation> for_verifier(std::vector<ledger::Revocation> found) {
   std::vector<auth::Revocation> out;
   out.reserve(found.size());
@@ -94,10 +82,10 @@ std::chrono::milliseconds tick_interval(const Config& config) {
 
 class Server::Column {
  public:
-  Column(const Config& config, const std::string& conninfo, const auth::KeyConfig& key, const Endpoint& endpoint)
+  Column(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint)
       : config_(config),
         endpoint_(endpoint),
-        verifier_(make_verifier(config, key)),
+        verifier_(std::move(identity.issuers)),
         registry_(io_, conninfo, config.database_time),
         loader_(registry_, config.time_retry),
         revocations_(io_, conninfo, revocation_options(config)),
@@ -112,6 +100,8 @@ class Server::Column {
         router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_) {
     engine_.attach(tailer_);
     engine_.attach(mutator_);
+    if (config.auth_anonymous == "admit") verifier_.admit_anonymous();
+    if (!identity.key_places.empty()) follow_keys(std::move(identity.key_places));
   }
 
   void run() {
@@ -152,6 +142,31 @@ class Server::Column {
     return **loaded;
   }
 
+  /// The fetches have a thread of their own; their ends are told on this one.
+  void follow_keys(std::vector<auth::KeyPlace> places) {
+    auth::KeySource::Listener listener;
+    listener.fetched = [this](std::size_t issuer, auth::Jwks jwks) {
+      asio::post(io_, [this, issuer, jwks = std::make_shared<auth::Jwks>(std::move(jwks))] {
+        for (const auto& each : jwks->skipped) log::warn("key_skipped", {{"reason", each}});
+        log::info("keys_fetched", {{"issuer", issuer}, {"keys", jwks->keys.size()}});
+        verifier_.replace_keys(issuer, std::move(jwks->keys));
+        tell_of_keys();
+      });
+    };
+    listener.failed = [this](std::size_t issuer, const std::string& reason) {
+      asio::post(io_, [this, issuer, reason] {
+        log::warn("keys_not_fetched", {{"issuer", issuer}, {"reason", reason}});
+        tell_of_keys();
+      });
+    };
+    key_source_.emplace(std::move(places), key_source_options(config_), std::move(listener));
+    verifier_.on_unknown_key([this](std::size_t issuer) { return key_source_->ask(issuer); });
+  }
+
+  void tell_of_keys() {
+    for (auto& reactor : reactors_) reactor->post([](ReactorPort& port) { port.on_keys(); });
+  }
+
   /// What was revoked is known before the first client comes. False: a signal came before it was read.
   bool first_revocations() {
     revocations_.start([this](std::vector<ledger::Revocation> found) {
@@ -165,9 +180,11 @@ class Server::Column {
   }
 
   void open_reactors() {
+    const auto admission = std::make_shared<Admission>(admission_limits(config_));
     for (std::size_t i = 0; i < reactor_count(config_); ++i) {
       auto options = reactor_options(config_, i, endpoint_);
       options.http_api = &router_;
+      options.session.admission = admission;
       reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, model_));
     }
     try {
@@ -286,6 +303,7 @@ class Server::Column {
   HttpRouter router_;
   ActiveModelPtr model_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
+  std::optional<auth::KeySource> key_source_;
 
   bool revocations_known_ = false;
   bool loading_ = false;
@@ -295,8 +313,8 @@ class Server::Column {
   std::size_t undrained_ = 0;
 };
 
-Server::Server(const Config& config, const std::string& conninfo, const auth::KeyConfig& key, const Endpoint& endpoint)
-    : column_(std::make_unique<Column>(config, conninfo, key, endpoint)) {}
+Server::Server(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint)
+    : column_(std::make_unique<Column>(config, conninfo, std::move(identity), endpoint)) {}
 Server::~Server() = default;
 void Server::run() { column_->run(); }
 

@@ -8,15 +8,16 @@
 #include <memory>
 #include <string>
 
-#include "auth/key_set.hpp"
 #include "gateway/config.hpp"
+#include "gateway/identity.hpp"
 
 namespace viewgate::gateway {
 
 class Server {
  public:
   /// `endpoint`: the port is not 0. `conninfo`: a database that was found suitable, with the schema of this program.
-  Server(const Config& config, const std::string& conninfo, const auth::KeyConfig& key, const Endpoint& endpoint);
+  /// Throws Stop: the issuer table is none.
+  Server(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -42,7 +42,21 @@ Session::~Session() {
 
 void Session::on_bytes(std::span<char> bytes, Now now) {
   heard_at_ = now.steady;
-  while (const auto event = reader_.next(bytes)) on_event(*event, now);
+  begin_rate_window(now);
+  bytes_in_window_ += bytes.size();
+  if (bytes_in_window_ > fanout_.options().input_bytes_per_second) {
+    close(close_code::rate_limited, "too many bytes in a second");
+  }
+  take(bytes, now);
+}
+
+void Session::take(std::span<char> bytes, Now now) {
+  while (!waiting_) {
+    const auto event = reader_.next(bytes);
+    if (!event) break;
+    on_event(*event, now);
+  }
+  if (waiting_) waiting_->input.append(bytes.data(), bytes.size());
   if (!reader_.inside_message() || reader_.ended()) {
     message_since_.reset();
   } else if (!message_since_) {
@@ -58,7 +72,7 @@ void Session::on_event(const WsEvent& event, Now now) {
     return close(event.code, event.text);
   }
   if (closing()) return;
-  if (!within_rates(event.kind, now)) return close(close_code::rate_limited, "too many frames in a second");
+  if (!within_rates(event.kind)) return close(close_code::rate_limited, "too many frames in a second");
   if (event.kind == WsEvent::Kind::message) {
     message_since_.reset();
     on_message(event.text, now);
@@ -76,12 +90,15 @@ void Session::on_peer_close(const WsEvent& event) {
   close(event.code == 0 ? normal_closure : event.code, {});
 }
 
-bool Session::within_rates(WsEvent::Kind kind, Now now) {
-  if (now.steady - rate_window_ >= rate_window) {
-    rate_window_ = now.steady;
-    messages_in_window_ = 0;
-    controls_in_window_ = 0;
-  }
+void Session::begin_rate_window(Now now) {
+  if (now.steady - rate_window_ < rate_window) return;
+  rate_window_ = now.steady;
+  messages_in_window_ = 0;
+  controls_in_window_ = 0;
+  bytes_in_window_ = 0;
+}
+
+bool Session::within_rates(WsEvent::Kind kind) {
   if (kind == WsEvent::Kind::message) return ++messages_in_window_ <= fanout_.options().messages_per_second;
   return ++controls_in_window_ <= fanout_.options().control_frames_per_second;
 }
@@ -105,9 +122,13 @@ void Session::on_hello(const Hello& hello, Now now) {
   if (hello.protocol != protocol_version) {
     return close(close_code::version_unsupported, "this server speaks protocol " + std::to_string(protocol_version));
   }
-  auto verified = fanout_.verifier().verify(hello.token, now.wall);
-  if (!verified) return refuse_token(verified.error());
+  auto verified = verify(hello.token, now);
+  if (!verified) {
+    if (!waits_for_keys(verified.error(), hello)) refuse_token(verified.error());
+    return;
+  }
   principal_ = std::move(verified.value());
+  if (!takes_place()) return close(close_code::rate_limited, "too many connections of this principal");
   authenticated_ = true;
   phase_ = Phase::open;
   if (hello.client) {
@@ -124,6 +145,36 @@ void Session::on_hello(const Hello& hello, Now now) {
   welcome.subscriptions = fanout_.options().subscriptions;
   tell(welcome);
   if (fanout_.degraded()) on_notice(NoticeKind::degraded);
+}
+
+bool Session::takes_place() {
+  place_ = fanout_.options().admission->enter_principal(principal_.issuer, principal_.subject);
+  return place_.has_value();
+}
+
+auth::VerifiedToken Session::verify(const std::string& token, Now now) const {
+  return token.empty() ? fanout_.verifier().anonymous() : fanout_.verifier().verify(token, now.wall);
+}
+
+/// Once for each message: the keys that come then have this one or it is nobody's.
+bool Session::waits_for_keys(const auth::TokenRefused& refused, const ClientMessage& message) {
+  if (waited_ || !fanout_.verifier().may_become_known(refused)) return false;
+  waiting_.emplace(WaitingMessage{message, {}});
+  return true;
+}
+
+void Session::on_keys(Now now) {
+  auto waiting = std::exchange(waiting_, std::nullopt);
+  if (!waiting || closing()) return;
+  waited_ = true;
+  if (const auto* hello = std::get_if<Hello>(&waiting->message); hello != nullptr && phase_ == Phase::hello) {
+    on_hello(*hello, now);
+  } else {
+    std::visit([&](const auto& message) { handle(message, now); }, waiting->message);
+  }
+  waited_ = false;
+  take(waiting->input, now);
+  mark_due();
 }
 
 void Session::refuse_token(const auth::TokenRefused& refused) {
@@ -168,8 +219,11 @@ void Session::handle(const Unsubscribe& unsubscribe, Now) {
 }
 
 void Session::handle(const Refresh& refresh, Now now) {
-  auto verified = fanout_.verifier().verify(refresh.token, now.wall);
-  if (!verified) return refuse_token(verified.error());
+  auto verified = verify(refresh.token, now);
+  if (!verified) {
+    if (!waits_for_keys(verified.error(), refresh)) refuse_token(verified.error());
+    return;
+  }
   const auto& fresh = verified.value();
   if (fresh.issuer != principal_.issuer || fresh.subject != principal_.subject) {
     return close(close_code::forbidden, "the refreshed token is of another principal");

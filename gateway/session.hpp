@@ -59,7 +59,9 @@ class Session {
   [[nodiscard]] std::span<const std::string_view> produce(Now now);
 
   /// False: read nothing more until some of what was produced is written.
-  [[nodiscard]] bool wants_input() const { return answers_.size() < fanout_.options().unsent_answers_bytes; }
+  [[nodiscard]] bool wants_input() const {
+    return !waiting_ && answers_.size() < fanout_.options().unsent_answers_bytes;
+  }
   /// Both sides have said close: the transport ends its writing side and waits for the end of the other's.
   [[nodiscard]] bool said_goodbye() const { return phase_ == Phase::closed && peer_closed_; }
   /// The transport, too, drops what it holds, rather than to say it first.
@@ -75,6 +77,8 @@ class Session {
   /// Tells when to come back, then closes with 1012.
   void drain(std::chrono::milliseconds reconnect_after);
   void on_notice(NoticeKind kind);
+  /// Keys that its token waits for may be there now.
+  void on_keys(Now now);
   /// Its token counts no more: nothing of what waits here leaves, and the session closes with 4005.
   void revoke();
 
@@ -125,12 +129,17 @@ class Session {
   };
 
   [[nodiscard]] bool closing() const { return phase_ == Phase::closing || phase_ == Phase::closed; }
+  void take(std::span<char> bytes, Now now);
   void on_event(const WsEvent& event, Now now);
   void on_peer_close(const WsEvent& event);
-  [[nodiscard]] bool within_rates(WsEvent::Kind kind, Now now);
+  void begin_rate_window(Now now);
+  [[nodiscard]] bool within_rates(WsEvent::Kind kind);
+  [[nodiscard]] bool takes_place();
   void on_message(std::string_view text, Now now);
   void on_first_message(const ParsedClientMessage& parsed, Now now);
   void on_hello(const Hello& hello, Now now);
+  [[nodiscard]] auth::VerifiedToken verify(const std::string& token, Now now) const;
+  [[nodiscard]] bool waits_for_keys(const auth::TokenRefused& refused, const ClientMessage& message);
   void refuse_token(const auth::TokenRefused& refused);
   void handle(const Hello& again, Now now);
   void handle(const Subscribe& subscribe, Now now);
@@ -192,8 +201,16 @@ class Session {
   std::vector<WaitingReceipt> receipts_;
   std::size_t receipts_bytes_ = 0;
   std::deque<std::pair<std::string, ledger::Sequence>> told_receipts_;  // the latest
+  std::optional<Admission::Place> place_;                               // among the principal's connections
   WsReader reader_;
   Streams streams_;
+  /// A hello or refresh whose key is being fetched, and the input behind it, which is not looked at before.
+  struct WaitingMessage {
+    ClientMessage message;
+    std::string input;
+  };
+  std::optional<WaitingMessage> waiting_;
+  bool waited_ = false;  // in on_keys: the message does not wait again
   std::string answers_;  // whole documents, each ended by a newline
   std::string pong_;     // a frame: the answer to the latest ping
   std::string close_reason_;
@@ -208,6 +225,7 @@ class Session {
   Time rate_window_;
   std::size_t messages_in_window_ = 0;
   std::size_t controls_in_window_ = 0;
+  std::size_t bytes_in_window_ = 0;
 };
 
 }  // namespace viewgate::gateway

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 
+#include "gateway/admission.hpp"
 #include "gateway/protocol.hpp"
 #include "projection/column_value.hpp"
 
@@ -17,6 +19,8 @@ struct SessionOptions {
   std::size_t groups = 100'000;           ///< followed for all sockets of a reactor; above it: error unavailable
   std::size_t messages_per_second = 500;  ///< of one client; above: close 4029
   std::size_t control_frames_per_second = limits::control_frames_per_second;
+  std::size_t input_bytes_per_second = std::size_t{4} * 1024 * 1024;  ///< of one client; above: close 4029
+  std::shared_ptr<Admission> admission = std::make_shared<Admission>(AdmissionLimits{});  ///< of all reactors
   std::size_t unsent_answers_bytes =
       std::size_t{64} * 1024;  ///< above it nothing more is read from that client until some are sent
   std::size_t snapshot_bytes_per_second = std::size_t{16} * 1024;  ///< a bootstrap read more slowly: close 4008

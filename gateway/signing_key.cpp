@@ -41,6 +41,11 @@ void make_key(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::string key_material(std::string text, auth::Algorithm algorithm) {
+  while (auth::is_symmetric(algorithm) && (text.ends_with('\n') || text.ends_with('\r'))) text.pop_back();
+  return text;
+}
+
 auth::KeyConfig signing_key(const Config& config) {
   const auto algorithm = auth::algorithm_named(config.auth_algorithm);
   auth::KeyConfig out;
@@ -54,11 +59,7 @@ auth::KeyConfig signing_key(const Config& config) {
   } else {
     throw Stop(ExitStatus::config, "auth.key_file must name the file with the key of the tokens' issuer");
   }
-  // A text editor ends a file with a newline, which is not part of a secret.
-  if (auth::is_symmetric(out.algorithm)) {
-    while (!out.material.empty() && (out.material.back() == '\n' || out.material.back() == '\r'))
-      out.material.pop_back();
-  }
+  out.material = key_material(std::move(out.material), out.algorithm);
   return out;
 }
 

@@ -13,4 +13,7 @@ namespace viewgate::gateway {
 /// readable by its owner only. Throws Stop: config (nothing configured), no_input.
 [[nodiscard]] auth::KeyConfig signing_key(const Config& config);
 
+/// What a key's file holds, as a key: a text editor ends a file with a newline, which is not part of a secret.
+[[nodiscard]] std::string key_material(std::string text, auth::Algorithm algorithm);
+
 }  // namespace viewgate::gateway

@@ -19,6 +19,7 @@ SessionOptions session_options(const Config& config) {
   out.subscriptions = size_of(config.limit_subscriptions);
   out.groups = size_of(config.limit_groups);
   out.messages_per_second = size_of(config.limit_messages);
+  out.input_bytes_per_second = size_of(config.limit_input_bytes);
   out.control_frames_per_second = size_of(config.limit_control_frames);
   out.snapshot_bytes_per_second = size_of(config.limit_snapshot_rate);
   out.hello_time = config.time_hello;
@@ -52,6 +53,7 @@ ReactorOptions reactor_options(const Config& config, std::size_t index, const En
   out.session = session_options(config);
   out.handshake.origins = config.origins;
   out.connections = size_of(config.limit_connections);
+  out.strangers = size_of(config.limit_strangers);
   out.handshake_time = config.time_handshake;
   // A deadline may be late by one sweep: a fifth of the shortest one is exact enough, and cheap.
   const auto shortest = std::min({config.time_hello, config.time_handshake, config.time_message, config.time_close,
@@ -78,6 +80,18 @@ EngineLimits engine_limits(const Config& config) {
   out.progress_interval = config.time_progress;
   out.linger = config.linger;
   out.retry_after = config.time_retry;
+  return out;
+}
+
+AdmissionLimits admission_limits(const Config& config) {
+  return {size_of(config.limit_address_connections), size_of(config.limit_address_handshakes),
+          size_of(config.limit_principal_connections)};
+}
+
+auth::KeySourceOptions key_source_options(const Config& config) {
+  auth::KeySourceOptions out;
+  out.interval = config.auth_refresh;
+  out.gap = config.auth_refresh_gap;
   return out;
 }
 

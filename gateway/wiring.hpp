@@ -1,6 +1,8 @@
 // From the configuration to the options of each part. One place, so that a setting is looked for in one place.
 #pragma once
 
+#include "auth/key_source.hpp"
+#include "gateway/admission.hpp"
 #include "gateway/config.hpp"
 #include "gateway/engine_options.hpp"
 #include "gateway/http_mutations.hpp"
@@ -17,6 +19,8 @@ namespace viewgate::gateway {
 [[nodiscard]] std::size_t reactor_count(const Config& config);
 [[nodiscard]] ReactorOptions reactor_options(const Config& config, std::size_t index, const Endpoint& endpoint);
 [[nodiscard]] EngineLimits engine_limits(const Config& config);
+[[nodiscard]] AdmissionLimits admission_limits(const Config& config);
+[[nodiscard]] auth::KeySourceOptions key_source_options(const Config& config);
 [[nodiscard]] ledger::RevocationWatchOptions revocation_options(const Config& config);
 [[nodiscard]] ledger::TailerOptions tailer_options(const Config& config);
 [[nodiscard]] ledger::MutatorOptions mutator_options(const Config& config);

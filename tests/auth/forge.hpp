@@ -21,4 +21,16 @@ struct RsaKey {
 /// With an empty signature.
 [[nodiscard]] std::string forge_unsigned(std::string_view header, std::string_view claims);
 
+/// A key pair of any of the asymmetric algorithms.
+enum class KeyKind { rsa, rsa_pss, p256, ed25519 };
+struct SigningKey {
+  KeyKind kind;
+  std::string private_pem;
+  std::string public_pem;
+  std::string jwk;  ///< the public half as a JSON Web Key without kid, for example {"kty":"OKP",…}
+};
+[[nodiscard]] SigningKey make_signing_key(KeyKind kind);
+/// Signed as RS256, PS256, ES256 or EdDSA, whatever the header says.
+[[nodiscard]] std::string forge_signed(std::string_view header, std::string_view claims, const SigningKey& key);
+
 }  // namespace viewgate::test

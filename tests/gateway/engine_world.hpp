@@ -133,6 +133,7 @@ class FakeReactor final : public ReactorPort {
   void on_notice(NoticeKind kind) override { told.push_back("notice " + std::string(name(kind))); }
   void on_model(ActiveModelPtr) override { told.push_back("model"); }
   void on_revoked() override { told.push_back("revoked"); }
+  void on_keys() override { told.push_back("keys"); }
 
   std::vector<std::string> take() { return std::exchange(told, {}); }
   std::vector<std::string> told;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,10 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   ::dup2(fd, STDOUT_FILENO);
   ::dup2(fd, STDERR_FILENO);
+  if (options.descriptors) {
+    const rlimit limit{*options.descriptors, *options.descriptors};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
   forget_our_environment();
   for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::execv(arguments.front(), arguments.data());

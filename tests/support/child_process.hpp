@@ -17,6 +17,7 @@ namespace viewgate::testing {
 struct ChildOptions {
   std::vector<std::string> arguments;                            ///< the program first
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
+  std::optional<std::uint64_t> descriptors = {};                 ///< its hard limit; else ours
   std::string output_file;                                       ///< of stdout and stderr, appended; empty = /dev/null
 };
 

@@ -85,6 +85,7 @@ void GatewayProcess::start() {
   child.arguments = {program("viewgate"), "serve"};
   child.arguments.insert(child.arguments.end(), all.flags.begin(), all.flags.end());
   child.environment = options_.environment;
+  child.descriptors = options_.descriptors;
   child.output_file = log_file_;
   process_ = std::make_unique<ChildProcess>(child);
   std::string address;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct GatewayOptions {
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> flags;  ///< further ones, name and value
   std::vector<std::pair<std::string, std::string>> environment;
+  std::optional<std::uint64_t> descriptors = {};  ///< how many the program may have
 
   /// A flag may be given once: replaces the one of this name, or adds it.
   void set(const std::string& flag, const std::string& value);
