@@ -65,7 +65,7 @@ with statements(place, name, what) as (
     from pg_namespace n where n.oid in (select c.relnamespace from viewgate.captures k join pg_class c on c.oid = k.relation)
   union all select 7, k.collection, 'select on ' || k.relation::regclass from viewgate.captures k
 )
-select format('grant %s to %I;', what, $1) from statements order by place, name)";
+select format('grant %s to %I;', what, $1::text) from statements order by place, name)";
 
 void print_grants(const Config& config, const std::string& role) {
   CommandDatabase database(config.database);

@@ -100,7 +100,7 @@ TEST_F(IdentityRow, row_24_tokens_that_name_unknown_keys_cause_one_fetch_in_the_
   const TextFile issuers("issuers.toml", fetched_issuer(server));
   GatewayProcess gateway(options_with(issuers));
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(hello_code(gateway.port(), token_by(new_key, "made-up-" + std::to_string(i))), 4001);
   }
   EXPECT_EQ(server.requests(), 2);
@@ -148,7 +148,7 @@ TEST_F(IdentityRow, several_issuers_have_keys_of_their_own_by_hand_or_from_a_fil
   const Finished minted = run({program("viewgate"), "token", "--auth-algorithm", "HS512", "--auth-key-file",
                                secret.path(), "--auth-issuer", "legacy", "--sub", "ada"});
   const std::string by_hand = minted.output.substr(0, minted.output.find('\n'));
-  EXPECT_EQ(hello_code(gateway.port(), by_hand), 4001) << "it has no kid, and the key has";
+  EXPECT_EQ(hello_code(gateway.port(), by_hand), 0) << "without a kid the keys of its algorithm are tried";
 }
 
 TEST_F(IdentityRow, a_table_of_issuers_that_is_wrong_is_refused_with_its_place) {
