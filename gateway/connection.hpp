@@ -67,8 +67,8 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   /// Closes the socket at once.
   void end();
 
-  /// Its hello was not accepted (yet): a stranger's.
-  [[nodiscard]] bool is_strange() const { return !ended_ && !(session_ && session_->authenticated()); }
+  /// Neither was its hello accepted (yet) nor is a request of its being answered: a stranger's.
+  [[nodiscard]] bool is_strange() const { return !ended_ && !replying_ && !(session_ && session_->authenticated()); }
 
   std::size_t host_index = 0;             ///< kept by the host
   std::optional<Admission::Place> place;  ///< among its address's connections; kept by the host

@@ -75,7 +75,7 @@ TEST(Preflight, a_durable_primary_is_fine_and_a_standby_is_refused) {
   EXPECT_THAT(refused.error().detail, HasSubstr("standby"));
 }
 
-TEST(Preflight, a_pooler_in_transaction_mode_is_refused) {
+TEST(Preflight, row_58_a_pooler_in_transaction_mode_is_refused) {
   PostgresCluster& cluster = PostgresCluster::shared();
   const std::string conninfo = cluster.create_database();
   PreflightOptions options;

@@ -62,14 +62,14 @@ void GatewayOptions::set(const std::string& flag, const std::string& value) {
 }
 
 GatewayProcess::GatewayProcess(GatewayOptions options) : options_(std::move(options)) {
-  log_file_ = temporary_path("gateway.log");
+  log_file_ = options_.log_file.empty() ? temporary_path("gateway.log") : options_.log_file;
   ready_file_ = temporary_path("ready");
   start();
 }
 
 GatewayProcess::~GatewayProcess() {
   process_.reset();
-  std::filesystem::remove(log_file_);
+  if (options_.log_file.empty()) std::filesystem::remove(log_file_);
   std::filesystem::remove(ready_file_);
 }
 

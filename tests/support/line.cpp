@@ -19,6 +19,7 @@ create view mine as select id, owner, status from items where owner = claims.sub
 create view either as select id, a, b from items where a = 1 or b = 1;
 create view between_n as select id, n from items where n between params.low and params.high;
 create view below as select id, n from items where n < claims.ceiling::numeric;
+create view named as select id, x from items where x = params.name;
 create view walled as select id, n from items where id >= 0;
 create view everything as select id, owner, status, n, x, a, b, j from items where id >= 0;
 
@@ -32,6 +33,7 @@ create policy readers on mine using (claims.role = 'reader');
 create policy readers on either using (claims.role = 'reader');
 create policy readers on between_n using (claims.role = 'reader');
 create policy readers on below using (claims.role = 'reader');
+create policy readers on named using (claims.role = 'reader');
 create policy members on walled using (space.name = any(claims.spaces));
 create policy readers on everything using (claims.role = 'reader');
 create policy readers on unlike_a using (claims.role = 'reader');
