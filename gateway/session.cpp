@@ -258,6 +258,7 @@ std::span<const std::string_view> Session::produce(Now now) {
   message.clear();
   if (phase_ == Phase::closed || over_) return {};
   message.frames_before(std::exchange(pong_, {}));
+  if (revoked_) answers_.clear();  // also what came since
   message.own(std::exchange(answers_, {}));
   if (phase_ == Phase::open) {
     write_streams(message);
