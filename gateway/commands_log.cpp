@@ -84,11 +84,10 @@ class LogPrinter {
       return std::fwrite(line.data(), 1, line.size(), stdout) == line.size();
     };
     const auto limit = std::min(wanted_.limit, changes_per_page);
-    auto page = co_await store_.stream(wanted_.space, at_.sequence, limit, std::move(print));
-    const bool is_written = std::fflush(stdout) == 0;
-    if (!page && std::ferror(stdout) != 0) co_return closed_output();
+    auto follower = std::make_shared<ledger::Follower>(wanted_.space, at_);
+    auto page = co_await store_.stream(std::move(follower), limit, std::move(print));
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) co_return closed_output();
     if (!page) co_return page.error();
-    if (!is_written) co_return closed_output();
     if (page->next_cursor > at_.sequence) at_ = ledger::Position{page->next_cursor, page->stamp};
     wanted_.limit -= std::min(wanted_.limit, changes);
     if (wanted_.limit == 0) wanted_.follow = false;

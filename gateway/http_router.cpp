@@ -95,11 +95,12 @@ void HttpRouter::answer_log(const SpaceTarget& target, const auth::Principal& pr
   if (!may_read_log(principal.claims, log_claim_, target.space)) return refuse(*reply, 403, "forbidden");
   LogQuestion question;
   question.space = target.space;
+  question.principal = principal;
   for (const auto& [name, value] : target.query) {
     const auto number = digits(value);
     if (!number || (name != "after" && name != "limit")) return refuse(*reply, 400, "bad_request");
     if (name == "after") question.after = ledger::Sequence{*number};
-    if (name == "limit") question.limit = *number;
+    if (name == "limit") question.limit = std::min(*number, LogQuestion::limit_max);
   }
   log::info("log_read", {{"space", target.space}, {"after", question.after.value}, {"subject", principal.subject}});
   log_->answer(std::move(question), std::move(reply));

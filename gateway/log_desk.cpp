@@ -4,13 +4,14 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "gateway/log.hpp"
-#include "gateway/log_line.hpp"
+#include "gateway/log_outflow.hpp"
 #include "ledger/spawn.hpp"
 #include "ledger/store.hpp"
 
@@ -19,70 +20,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t chunk_bytes = std::size_t{64} * 1024;
-constexpr std::string_view lines = "application/x-ndjson";
-
-/// The lines of one answer on their way to its socket. What the socket has not taken is bounded: above that the database waits.
-class Outflow final : public ledger::pg::Pace, public std::enable_shared_from_this<Outflow> {
- public:
-  Outflow(asio::io_context& io, std::shared_ptr<HttpReply> reply, std::size_t bytes_max)
-      : io_(io), bell_(io), reply_(std::move(reply)), bytes_max_(bytes_max) {}
-
-  [[nodiscard]] bool is_full() const override { return !is_gone_ && unwritten_ >= bytes_max_; }
-  asio::awaitable<void> wait_for_room() override {
-    while (is_full()) {
-      bell_.expires_at(asio::steady_timer::time_point::max());
-      boost::system::error_code rung;
-      co_await bell_.async_wait(asio::redirect_error(asio::use_awaitable, rung));
-    }
-  }
-
-  /// False: nobody reads any more.
-  bool take(const ledger::CommitPart& part) {
-    append_log_line(text_, part);
-    if (text_.size() >= chunk_bytes) flush();
-    return !is_gone_;
-  }
-
-  void end(const ledger::LogPage& page) {
-    append_log_end(text_, page);
-    flush();
-    send(std::string(http_last_chunk));
-    reply_->finish();
-  }
-
-  [[nodiscard]] bool has_begun() const { return has_begun_; }
-
- private:
-  void flush() {
-    std::string bytes = has_begun_ ? std::string() : http_chunked_head(lines);
-    has_begun_ = true;
-    bytes += http_chunk(text_);
-    text_.clear();
-    send(std::move(bytes));
-  }
-
-  void send(std::string bytes) {
-    const std::size_t size = bytes.size();
-    unwritten_ += size;
-    reply_->write(std::move(bytes), [self = shared_from_this(), size](bool alive) {
-      asio::post(self->io_, [self, size, alive] {
-        self->unwritten_ -= size;
-        self->is_gone_ = self->is_gone_ || !alive;
-        self->bell_.cancel();
-      });
-    });
-  }
-
-  asio::io_context& io_;
-  asio::steady_timer bell_;
-  const std::shared_ptr<HttpReply> reply_;
-  const std::size_t bytes_max_;
-  std::string text_;  ///< lines that are not sent yet
-  std::size_t unwritten_ = 0;
-  bool has_begun_ = false;
-  bool is_gone_ = false;
-};
+constexpr std::chrono::milliseconds watch_interval{200};
 
 ledger::pg::ConnectOptions connect_options(const LogDeskOptions& options) {
   ledger::pg::ConnectOptions out;
@@ -103,8 +41,10 @@ ledger::StoreOptions store_options(const LogDeskOptions& options) {
 
 class LogDesk::Loop {
  public:
-  explicit Loop(const LogDeskOptions& options)
+  Loop(const LogDeskOptions& options, const auth::TokenVerifier& verifier)
       : options_(options),
+        verifier_(verifier),
+        watch_(io_),
         work_(asio::make_work_guard(io_)),
         pool_(io_.get_executor(), connect_options(options), options.concurrent),
         store_(pool_, store_options(options)),
@@ -118,41 +58,108 @@ class LogDesk::Loop {
 
   void answer(LogQuestion question, std::shared_ptr<HttpReply> reply) {
     asio::post(io_, [this, question = std::move(question), reply = std::move(reply)]() mutable {
-      ledger::spawn(io_.get_executor(), run(*this, std::move(question), std::move(reply)));
+      const auto begun = Answer::Clock::now();
+      LogOutflow::Bounds bounds;
+      bounds.unwritten_bytes = 2 * options_.part_bytes_max;
+      bounds.page_bytes = options_.page_bytes_max;
+      bounds.patience = options_.patience;
+      bounds.page_end = begun + options_.page_time;
+      const auto answer = std::make_shared<Answer>();
+      answer->outflow = std::make_shared<LogOutflow>(io_, reply, bounds);
+      answer->reply = std::move(reply);
+      answer->question = std::move(question);
+      answer->cut_at = begun + options_.cut_after;
+      if (answers_.size() >= options_.answers_max) {
+        return refuse(*answer, {ledger::errc::unavailable, "", "too many read the log at a time"}, {});
+      }
+      answers_.push_back(answer);
+      if (answers_.size() == 1) watch();
+      ledger::spawn(io_.get_executor(), run(*this, answer));
     });
   }
 
  private:
-  static asio::awaitable<void> run(Loop& self, LogQuestion question, std::shared_ptr<HttpReply> reply) {
-    const auto outflow = std::make_shared<Outflow>(self.io_, reply, 2 * self.options_.part_bytes_max);
+  struct Answer {
+    using Clock = LogOutflow::Clock;
+    std::shared_ptr<LogOutflow> outflow;
+    std::shared_ptr<HttpReply> reply;
+    LogQuestion question;
+    Clock::time_point cut_at;
+  };
+  using AnswerPtr = std::shared_ptr<Answer>;
+
+  /// While there are answers: whether their readers still may read, and how long they have taken.
+  void watch() {
+    watch_.expires_after(watch_interval);
+    watch_.async_wait([this](const boost::system::error_code& stopped) {
+      if (stopped) return;
+      const auto now = Answer::Clock::now();
+      for (const auto& answer : answers_) {
+        if (answer->outflow->is_gone()) continue;
+        const auto& principal = answer->question.principal;
+        std::string_view why;
+        if (std::chrono::system_clock::now() >= principal.expires_at) why = "auth_expired";
+        if (verifier_.is_revoked(principal)) why = "revoked";
+        if (now >= answer->cut_at) why = "too_slow";
+        if (why.empty()) continue;
+        log::warn("log_cut_off", {{"space", answer->question.space}, {"subject", principal.subject}, {"reason", why}});
+        answer->outflow->cut();
+      }
+      if (!answers_.empty()) watch();
+    });
+  }
+
+  static asio::awaitable<void> run(Loop& self, AnswerPtr answer) {
     std::optional<ledger::Error> error;
     std::optional<ledger::Sequence> horizon;
     try {
-      std::function<bool(ledger::CommitPartPtr)> take = [outflow](const ledger::CommitPartPtr& part) {
-        return outflow->take(*part);
-      };
-      auto page =
-          co_await self.store_.stream(question.space, question.after, question.limit, std::move(take), outflow.get());
+      auto page = co_await self.read(answer);
       if (page) {
-        outflow->end(*page);
-        co_return;
-      }
-      error = page.error();
-      if (error->code == ledger::errc::history_unavailable) {
-        auto from = co_await self.store_.retained_from(question.space);
-        if (from) horizon = *from;
+        co_await answer->outflow->end(*page);
+      } else {
+        error = page.error();
+        if (error->code == ledger::errc::history_unavailable) {
+          auto from = co_await self.store_.retained_from(answer->question.space);
+          if (from) horizon = *from;
+        }
       }
     } catch (const ledger::Failure& failure) {
       error = failure.error();
     }
-    self.refuse(*reply, *outflow, *error, horizon);
+    if (error && !answer->outflow->is_gone()) self.refuse(*answer, *error, horizon);
+    std::erase(self.answers_, answer);
+  }
+
+  /// Sitting after sitting, until the page is complete.
+  ledger::pg::Task<ledger::LogPage> read(AnswerPtr answer) {
+    const auto outflow = answer->outflow;
+    const LogQuestion& question = answer->question;
+    const ledger::Position after{question.after, {}};
+    const auto follower = std::make_shared<ledger::Follower>(question.space, after);
+    std::int64_t left = question.limit;
+    for (;;) {
+      std::int64_t of_commit = follower->begun_changes;
+      bool is_over = false;
+      std::function<bool(ledger::CommitPartPtr)> take = [&](const ledger::CommitPartPtr& part) {
+        of_commit += static_cast<std::int64_t>(part->changes.size());
+        if (part->last) left -= std::max<std::int64_t>(1, std::exchange(of_commit, 0));
+        is_over = !outflow->take(*part);
+        return !is_over;
+      };
+      outflow->begin_sitting();
+      auto page = co_await store_.stream(follower, left, std::move(take), outflow.get());
+      if (!page || !is_over || outflow->is_complete()) co_return page;
+      if (left <= 0 && !follower->begun) co_return page;
+      co_await outflow->drained();
+      if (outflow->is_complete()) co_return page;
+    }
   }
 
   /// An answer that has begun cannot be taken back: cut off, it is told from a complete one by its missing last chunk.
-  void refuse(HttpReply& reply, const Outflow& outflow, const ledger::Error& error,
-              std::optional<ledger::Sequence> horizon) const {
+  void refuse(const Answer& answer, const ledger::Error& error, std::optional<ledger::Sequence> horizon) const {
+    HttpReply& reply = *answer.reply;
     log::warn("log_refused", {{"error", ledger::name(error.code)}, {"detail", error.detail}});
-    if (outflow.has_begun()) return reply.abort();
+    if (answer.outflow->has_begun()) return reply.abort();
     constexpr std::string_view json = "application/json";
     const auto ignore = [](bool) {};
     switch (error.code) {
@@ -176,14 +183,18 @@ class LogDesk::Loop {
   }
 
   const LogDeskOptions options_;
+  const auth::TokenVerifier& verifier_;
   asio::io_context io_{1};
+  std::vector<AnswerPtr> answers_;
+  asio::steady_timer watch_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   ledger::pg::Pool pool_;
   ledger::Store store_;
   std::thread thread_;
 };
 
-LogDesk::LogDesk(LogDeskOptions options) : loop_(std::make_unique<Loop>(options)) {}
+LogDesk::LogDesk(LogDeskOptions options, const auth::TokenVerifier& verifier)
+    : loop_(std::make_unique<Loop>(options, verifier)) {}
 LogDesk::~LogDesk() = default;
 
 void LogDesk::answer(LogQuestion question, std::shared_ptr<HttpReply> reply) {

@@ -72,7 +72,7 @@ void append_log_line(std::string& out, const ledger::CommitPart& part) {
   append_given(out, "client", part.provenance.client);
   append_given(out, "request_id", part.provenance.request_id);
   if (!part.provenance.fields.empty()) append_raw(out, "fields", part.provenance.fields);
-  if (part.receipt) append_receipt(out, *part.receipt);
+  if (part.first && part.receipt) append_receipt(out, *part.receipt);
   out += ",\"changes\":[";
   for (const auto& change : part.changes) {
     append_change(out, change);

@@ -5,7 +5,7 @@
 //
 // A commit of up to 500 changes is one line. A larger one is several, ordered by collection and key, with "last":false on
 // all but the final one: it is to be applied when that is there, in the order of ordinals per key. What a commit has not is
-// not in its line: principal, client, request_id, fields, receipt; before, after and groups of a change.
+// not in its line, and the receipt only in the first one: principal, client, request_id, fields, receipt; before, after and groups of a change.
 #pragma once
 
 #include <string>

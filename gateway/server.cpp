@@ -94,8 +94,9 @@ class Server::Column {
         tailer_(io_, conninfo, tailer_options(config), engine_),
         mutator_(io_, conninfo, mutator_options(config), [this] { tailer_.wake(); }),
         posted_engine_(io_, engine_),
-        log_desk_(config.raw_log_claim.empty() ? nullptr
-                                               : std::make_unique<LogDesk>(log_desk_options(config, conninfo))),
+        log_desk_(config.raw_log_claim.empty()
+                      ? nullptr
+                      : std::make_unique<LogDesk>(log_desk_options(config, conninfo), verifier_)),
         http_mutations_(io_, mutator_, http_mutation_options(config)),
         router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_) {
     engine_.attach(tailer_);

@@ -86,24 +86,24 @@ pg::Task<PullPage> Store::pull(std::string space, Sequence after, std::int64_t l
   co_return page;
 }
 
-pg::Task<LogPage> Store::stream(std::string space, Sequence after, std::int64_t limit,
-                                std::function<bool(CommitPartPtr)> on_part, pg::Pace* pace) {
+pg::Task<LogPage> Store::stream(FollowerPtr follower, std::int64_t limit, std::function<bool(CommitPartPtr)> on_part,
+                                pg::Pace* pace) {
   auto lease = co_await pool_.acquire(options_.time_max);
   if (!lease) co_return lease.error();
-  auto page = co_await begin(**lease, space, after, limit);
+  auto page = co_await begin(**lease, follower->space, follower->position.sequence, limit);
   if (!page) co_return page.error();
 
-  const auto follower = std::make_shared<Follower>(space, Position{after, Stamp{}});
-  bool is_taken = true;
+  bool is_enough = false;
   const auto take = [&](CommitPartPtr part) {
-    is_taken = on_part(std::move(part));
-    follower->is_watched = is_taken;
+    is_enough = !on_part(std::move(part));
+    follower->is_watched = !is_enough;
   };
+  follower->is_watched = true;
   PartBuilder builder(options_.part_bytes_max, take, Erased::is_change);
   builder.follow(follower);
-  std::function<bool()> goes_on = [&is_taken] { return is_taken; };
+  std::function<bool()> goes_on = [&is_enough] { return !is_enough; };
   auto done = co_await read(**lease, builder, follower, limit, std::move(goes_on), pace);
-  if (!done) co_return done.error();
+  if (!done && !is_enough) co_return done.error();
   auto ended = co_await end(**lease);
   if (!ended) co_return ended.error();
   page->next_cursor = follower->position.sequence;

@@ -45,10 +45,13 @@ class Store {
   pg::Task<PullPage> pull(std::string space, Sequence after, std::int64_t limit);
 
   /// The same page in parts (of part_bytes_max; commits of up to 500 changes are one), never held whole: `on_part` gets
-  /// each as it comes and returns false to give up (`rejected`). While `pace` says that its taker is full, nothing is
-  /// read, and the server waits, holding a snapshot. Errors: as pull, but commit_too_large.
-  pg::Task<LogPage> stream(std::string space, Sequence after, std::int64_t limit,
-                           std::function<bool(CommitPartPtr)> on_part, pg::Pace* pace = nullptr);
+  /// each as it comes and returns false where that is enough. The page then ends with the last whole commit, and the
+  /// follower remembers what was handed on of the next one: a later call goes on right behind it, in a transaction of
+  /// its own. While `pace` says that its taker is full, nothing is read, and the server waits, holding a snapshot: not for
+  /// longer than the taker may. Errors: as pull, but commit_too_large; history_diverged where the begun commit is another
+  /// one now.
+  pg::Task<LogPage> stream(FollowerPtr follower, std::int64_t limit, std::function<bool(CommitPartPtr)> on_part,
+                           pg::Pace* pace = nullptr);
 
   /// The space's last sequence; 0 for one without commits, or that does not exist. Consumes nothing.
   pg::Task<Sequence> watermark(std::string space);

@@ -62,6 +62,10 @@ class StoreTest : public ::testing::Test {
     return loop_.await(store_.pull(space, Sequence{after}, limit));
   }
 
+  static ledger::FollowerPtr follower_at(std::int64_t after) {
+    return std::make_shared<ledger::Follower>("s1", ledger::Position{Sequence{after}, {}});
+  }
+
   static std::vector<std::int64_t> sequences(const PullPage& page) {
     std::vector<std::int64_t> out;
     for (const Commit& one : page.commits) out.push_back(one.position.sequence.value);
@@ -228,7 +232,7 @@ TEST_F(StoreTest, a_page_in_parts_is_the_page) {
         std::ranges::sort(changes, {}, &ledger::Change::ordinal);
         return true;
       };
-      const auto end = value_of(loop_.await(store_.stream("s1", Sequence{after}, limit, take)));
+      const auto end = value_of(loop_.await(store_.stream(follower_at(after), limit, take)));
       EXPECT_EQ(end.next_cursor, page.next_cursor);
       EXPECT_EQ(end.has_more(), page.has_more);
       EXPECT_EQ(end.stamp, page.commits.back().position.stamp);
@@ -274,20 +278,49 @@ TEST_F(StoreTest, case_23_a_large_commit_streams_in_bounded_parts_at_its_takers_
     EXPECT_LE(part->changes.size(), 60U);
     return true;
   };
-  const auto end = value_of(loop_.await(store.stream("s1", Sequence{0}, 1, take, &taker)));
+  const auto end = value_of(loop_.await(store.stream(follower_at(0), 1, take, &taker)));
   EXPECT_EQ(end.next_cursor, Sequence{1});
   EXPECT_EQ(changes, 20000U);
   EXPECT_EQ(taker.held_max, 5) << "no row is read while the taker is full";
   EXPECT_GT(taker.waits, 50);
 }
 
+TEST_F(StoreTest, a_stream_that_was_left_inside_a_commit_goes_on_right_behind_it_in_another_transaction) {
+  session_.run("create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space')");
+  session_.run("insert into big select i, 's1', repeat('x', 900) from generate_series(1, 1000) i");
+  commit(1);
+  StoreOptions small;
+  small.part_bytes_max = 50'000;
+  Store store(pool_, small);
+  const auto follower = follower_at(0);
+  std::vector<std::int64_t> ordinals;
+  int parts = 0;
+  const auto take = [&](const ledger::CommitPartPtr& part) {
+    EXPECT_EQ(part->first, ordinals.empty());
+    for (const auto& change : part->changes) ordinals.push_back(change.ordinal);
+    return ++parts % 4 != 0;
+  };
+  int sittings = 0;
+  for (; follower->position.sequence < Sequence{1}; ++sittings) {
+    const auto page = value_of(loop_.await(store.stream(follower, 1, take)));
+    EXPECT_EQ(page.next_cursor, follower->position.sequence) << "only whole commits count";
+    EXPECT_EQ(session_.value("select count(*) from pg_stat_activity where state like 'idle in transaction%'"), "0");
+  }
+  EXPECT_GT(sittings, 3);
+  std::ranges::sort(ordinals);
+  ASSERT_EQ(ordinals.size(), 1000U);
+  for (std::size_t i = 0; i < ordinals.size(); ++i) EXPECT_EQ(ordinals[i], static_cast<std::int64_t>(i));
+}
+
 TEST_F(StoreTest, who_takes_no_more_parts_ends_the_stream_and_the_pool_works_on) {
   for (int i = 0; i < 3; ++i) commit(1);
   const auto take = [](const ledger::CommitPartPtr&) { return false; };
-  expect_refused_stream(loop_.await(store_.stream("s1", Sequence{0}, 100, take)), errc::rejected);
-  expect_refused_stream(loop_.await(store_.stream("s1", Sequence{4}, 100, take)), errc::invalid_cursor);
+  const auto page = value_of(loop_.await(store_.stream(follower_at(0), 100, take)));
+  EXPECT_EQ(page.next_cursor, Sequence{1});
+  EXPECT_TRUE(page.has_more());
+  expect_refused_stream(loop_.await(store_.stream(follower_at(4), 100, take)), errc::invalid_cursor);
   session_.run("select viewgate.prune('s1', 1)");
-  expect_refused_stream(loop_.await(store_.stream("s1", Sequence{1}, 100, take)), errc::history_unavailable);
+  expect_refused_stream(loop_.await(store_.stream(follower_at(1), 100, take)), errc::history_unavailable);
   EXPECT_THAT(sequences(value_of(pull(2, 100))), ElementsAre(3));
 }
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <stdexcept>
@@ -64,7 +65,8 @@ bool RawSocket::fill(std::chrono::steady_clock::time_point end) {
 std::string RawSocket::read_until(std::string_view marker, std::chrono::milliseconds time_max) {
   const auto end = std::chrono::steady_clock::now() + time_max;
   std::size_t at = buffer_.find(marker);
-  while (at == std::string::npos && fill(end)) at = buffer_.find(marker);
+  for (std::size_t seen = buffer_.size(); at == std::string::npos && fill(end); seen = buffer_.size())
+    at = buffer_.find(marker, seen - std::min(seen, marker.size()));
   const std::size_t size = at == std::string::npos ? buffer_.size() : at + marker.size();
   const std::string out = buffer_.substr(0, size);
   buffer_.erase(0, size);

@@ -2,7 +2,10 @@
 // who is connected.
 #include <gmock/gmock.h>
 
+#include <ctime>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <sstream>
 
 #include "support/line.hpp"
@@ -229,6 +232,90 @@ TEST_F(RawLog, case_23_a_reader_that_stops_costs_a_bounded_amount_of_memory_and_
   })) << "its snapshot is let go, too";
   const auto whole = ask(fresh.port(), get_text("/v1/spaces/" + space + "/log?limit=100000", token_for("[\"*\"]")));
   EXPECT_TRUE(whole.is_whole) << "and it works again";
+}
+
+/// A reader of one large commit that has read the head of its answer and nothing more.
+class SlowReader : public RawLog {
+ protected:
+  static constexpr std::size_t changes = 10000;  // of 2000 bytes each: far more than kernels keep for one connection
+
+  void SetUp() override {
+    line.session().query(
+        "insert into items (space, id, status, x) select $1, 3000000 + i, 'open', repeat('x', 2000) from "
+        "generate_series(1, $2::int) i",
+        {space, std::to_string(changes)});
+    line.settled_head(space);
+  }
+  void ask(const std::string& token) {
+    socket.emplace(fresh.port(), 4096);
+    socket->send(get_text("/v1/spaces/" + space + "/log", token));
+    EXPECT_THAT(socket->read_until("\r\n\r\n"), HasSubstr("200"));
+  }
+  std::string rest() { return socket->read_until("never in it", std::chrono::seconds(60)); }
+  std::size_t open_transactions() {
+    return std::stoul(line.value(
+        "select count(*) from pg_stat_activity where application_name = 'viewgate log' and state <> 'idle'"));
+  }
+  void expect_cut_off(const std::string& reason) {
+    EXPECT_TRUE(eventually([&] { return fresh.client_sockets() == 0; }));
+    EXPECT_THAT(fresh.log(), HasSubstr("reason=" + reason));
+    bool is_whole = false;
+    EXPECT_LT(unchunked(rest(), is_whole).size(), changes * 2000);
+    EXPECT_FALSE(is_whole);
+  }
+
+  GatewayProcess fresh = [this] {
+    GatewayOptions options = line.gateway_options();
+    options.set("--raw-log-claim", "logs");
+    options.set("--time-no-progress", "60s");
+    return GatewayProcess(options);
+  }();
+  std::optional<RawSocket> socket;
+};
+
+TEST_F(SlowReader, row_27_who_is_revoked_gets_no_more_of_the_log) {
+  ask(token("mallory-of-the-log", {"logs:=[\"*\"]"}));
+  line.sql("select viewgate.revoke(principal => 'mallory-of-the-log', issuer => 'viewgate')");
+  expect_cut_off("revoked");
+}
+
+TEST_F(SlowReader, row_25_whose_token_expires_gets_no_more_of_the_log) {
+  constexpr int leeway = 5;
+  ask(token_of_claims(R"({"iss":"viewgate","aud":"viewgate","sub":"late","logs":["*"],"exp":)" +
+                      std::to_string(std::time(nullptr) - leeway + 8) + "}"));
+  expect_cut_off("auth_expired");
+}
+
+TEST_F(SlowReader, case_23_no_transaction_waits_for_it_and_it_gets_the_rest_all_the_same) {
+  ask(token_for("[\"*\"]"));
+  EXPECT_TRUE(eventually([&] { return open_transactions() == 0; }));
+  EXPECT_EQ(fresh.client_sockets(), 1U);
+  bool is_whole = false;
+  const std::string body = unchunked(rest(), is_whole);
+  EXPECT_TRUE(is_whole);
+  std::set<std::string> keys;
+  std::size_t count = 0;
+  const std::string name = "\"key\":";
+  for (auto at = body.find(name); at != std::string::npos; at = body.find(name, at + 1), ++count)
+    keys.insert(body.substr(at, body.find(']', at) - at));
+  EXPECT_EQ(count, changes) << "none twice";
+  EXPECT_EQ(keys.size(), changes);
+  EXPECT_THAT(body, HasSubstr(R"("next_cursor":"1","has_more":false)"));
+}
+
+TEST_F(RawLog, a_page_is_bounded_in_bytes_and_says_that_there_is_more) {
+  constexpr int commits = 20;
+  for (int i = 0; i < commits; ++i) {
+    line.session().query("insert into items (space, id, x) values ($1, $2, repeat('x', 1000000))",
+                         {space, std::to_string(2300 + i)});
+  }
+  line.settled_head(space);
+  const auto first = log("?limit=1000000").lines();
+  ASSERT_GT(first.size(), 1U);
+  ASSERT_LT(first.size(), 1U + commits);
+  const auto through = std::to_string(first.size() - 1);
+  EXPECT_THAT(first.back(), StartsWith("{\"next_cursor\":\"" + through + "\",\"has_more\":true"));
+  EXPECT_THAT(log("?limit=1000000&after=" + through).lines(), SizeIs(commits - first.size() + 2));
 }
 
 TEST_F(RawLog, case_34_a_change_of_a_small_column_holds_the_large_one_that_did_not_change) {
