@@ -125,6 +125,8 @@ void BootstrapDesk::land(const FlightPtr& flight, const ledger::Result<ledger::P
       at && (at->sequence > head.sequence || (at->sequence == head.sequence && at->stamp == head.stamp));
   if (flight->forgotten) {
     // Whoever waited was told when it was.
+  } else if (at && at->sequence < flight->erased_through) {
+    for (const auto& asker : flight->askers) refuse(asker, Refusal{ErrorCode::unavailable, limits_.retry_after});
   } else if (is_of_this_history) {
     deliver(*flight, *at);
   } else if (at) {
@@ -173,6 +175,13 @@ void BootstrapDesk::forget(const GroupId& group) {
   for (const auto& asker : flight->askers) refuse(asker, Refusal{ResetReason::state_unavailable});
   flight->askers.clear();
   std::erase(queue_, flight);
+}
+
+void BootstrapDesk::distrust(const GroupId& group, ledger::Sequence through) {
+  const auto kept = kept_.find(group);
+  if (kept != kept_.end() && kept->second.snapshot->at.sequence < through) kept_.erase(kept);
+  const auto flight = flights_.find(group);
+  if (flight != flights_.end()) flight->second->erased_through = through;
 }
 
 void BootstrapDesk::tick() {

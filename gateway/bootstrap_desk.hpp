@@ -47,6 +47,10 @@ class BootstrapDesk {
   /// What was read or kept for the group is void: those who wait are told state_unavailable.
   void forget(const GroupId& group);
 
+  /// Values of commits up to `through` were erased: a snapshot of before is given to nobody any more. Who waits for one is
+  /// told to ask again.
+  void distrust(const GroupId& group, ledger::Sequence through);
+
   /// Lets go of snapshots that are kept for too long.
   void tick();
 
@@ -58,6 +62,7 @@ class BootstrapDesk {
   struct Flight {
     GroupSpecPtr spec;
     ledger::Position head;  ///< known when the first one asked: the snapshot is taken later
+    ledger::Sequence erased_through;
     std::vector<BootstrapAsker> askers;
     std::vector<std::shared_ptr<const std::string>> chunks;
     std::string records;  ///< of the chunk that is being filled

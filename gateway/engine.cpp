@@ -291,6 +291,29 @@ void Engine::on_broken(const std::string& name, ledger::errc why, ledger::Positi
   complete_joins(space);
 }
 
+/// Everything that is kept of those commits goes, here and in the reactors. Cursors inside what was erased are then answered
+/// by the ledger, which refuses them; nobody else notices.
+void Engine::on_erased(const std::string& name, ledger::Sequence through) {
+  const auto found = spaces_.find(name);
+  if (found == spaces_.end()) return;
+  auto& space = found->second;
+  log::info("values_erased", {{"space", name}, {"through", through.value}});
+  recent_bytes_ -= space.recent.bytes();
+  space.recent.forget(through);
+  recent_bytes_ += space.recent.bytes();
+  history_.distrust(name);
+  for (const auto& [id, followed] : groups_) {
+    if (followed.space != &space) continue;
+    history_.forget(id);
+    bootstraps_.distrust(id, through);
+  }
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
+    if (space.followers[reactor] == 0) continue;
+    outlets_[reactor].flush();
+    surroundings_.post(reactor, [name, through](ReactorPort& port) { port.on_erased(name, through); });
+  }
+}
+
 void Engine::on_degraded(const ledger::Error& error) {
   degraded_ = true;
   bootstraps_.close();

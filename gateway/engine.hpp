@@ -60,6 +60,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void on_part(ledger::CommitPartPtr part) override;
   void on_turn() override;
   void on_broken(const std::string& name, ledger::errc why, ledger::Position head) override;
+  void on_erased(const std::string& name, ledger::Sequence through) override;
   void on_degraded(const ledger::Error& error) override;
   void on_restored() override;
   void on_registry_moved() override;

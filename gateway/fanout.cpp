@@ -57,6 +57,15 @@ void Fanout::on_delivery(std::shared_ptr<const Delivery> delivery) {
   }
 }
 
+/// Whoever had not read it yet asks for history, and learns there that it starts anew.
+void Fanout::on_erased(const std::string& space, ledger::Sequence through) {
+  for (auto& [id, group] : groups_) {
+    if (group->spec->space != space) continue;
+    group->ring.forget(through);
+    mark_subscribers_due(*group);
+  }
+}
+
 void Fanout::on_reset(const GroupId& id, ResetReason reason) {
   const auto found = groups_.find(id);
   if (found == groups_.end()) return;

@@ -66,6 +66,7 @@ class Fanout final : public ReactorPort {
 
   void on_joined(const GroupId& group, ledger::Position head) override;
   void on_delivery(std::shared_ptr<const Delivery> delivery) override;
+  void on_erased(const std::string& space, ledger::Sequence through) override;
   void on_reset(const GroupId& group, ResetReason reason) override;
   void on_notice(NoticeKind kind) override;
   void on_model(ActiveModelPtr model) override;

@@ -43,6 +43,11 @@ void HistoryDesk::answer(const HistoryAsker& asker, const std::function<RecentCo
   if (commits.through != asker.after) slot = history;  // one that goes nowhere would be told for as long as it lives
 }
 
+void HistoryDesk::distrust(const std::string& space) {
+  const auto line = lines_.find(space);
+  if (line != lines_.end() && line->second.reading) line->second.is_distrusted = true;
+}
+
 void HistoryDesk::forget(const GroupId& group) {
   auto each = shared_.lower_bound({group, ledger::Position{}});
   while (each != shared_.end() && each->first.first == group) each = shared_.erase(each);
@@ -133,6 +138,7 @@ std::shared_ptr<const History> HistoryDesk::deliver(Target& target, ledger::Posi
 void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& reached) {
   auto& line = lines_[read.space];
   line.reading = false;
+  const bool is_distrusted = std::exchange(line.is_distrusted, false);
   std::optional<Refusal> failure;
   if (!reached) {
     const auto& error = reached.error();
@@ -148,6 +154,10 @@ void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& re
   const bool for_all = failure && std::holds_alternative<ErrorCode>(failure->why);
   std::deque<HistoryAsker> again;
   for (auto& target : read.targets) {
+    if (is_distrusted && !failure) {
+      std::move(target.askers.begin(), target.askers.end(), std::back_inserter(again));
+      continue;
+    }
     if (!target.refusal && failure && (for_all || target.after == read.start)) target.refusal = failure;
     if (target.refusal || (reached && target.known)) {
       deliver(target, reached ? *reached : target.after);

@@ -37,6 +37,9 @@ class HistoryDesk {
   void answer(const HistoryAsker& asker, const std::function<RecentCommits::Stretch()>& stretch);
   void refuse(const HistoryAsker& asker, const Refusal& refusal);
 
+  /// Values of commits of the space were erased: what was read before is told to nobody; who waits for it is answered anew.
+  void distrust(const std::string& space);
+
   /// The group ended: what was made for it may be of a history that is another one now.
   void forget(const GroupId& group);
 
@@ -60,6 +63,7 @@ class HistoryDesk {
   struct Line {
     std::deque<HistoryAsker> waiting;
     bool reading = false;
+    bool is_distrusted = false;  ///< what is being read
   };
 
   void start_read(const std::string& space);

@@ -122,6 +122,8 @@ class ReactorPort {
   /// The group is followed: every frame above `head` will be delivered from now on.
   virtual void on_joined(const GroupId& group, ledger::Position head) = 0;
   virtual void on_delivery(std::shared_ptr<const Delivery> delivery) = 0;
+  /// Values of commits up to `through` were erased: what is kept of them is handed to nobody any more.
+  virtual void on_erased(const std::string& space, ledger::Sequence through) = 0;
   /// The group's state is void (history broken, view or capture changed): its subscribers start anew under the model in
   /// force. The engine has forgotten the group.
   virtual void on_reset(const GroupId& group, ResetReason reason) = 0;

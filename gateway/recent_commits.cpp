@@ -79,4 +79,13 @@ bool RecentCommits::drop_oldest() {
   return true;
 }
 
+void RecentCommits::forget(ledger::Sequence through) {
+  while (begin_.sequence < through && drop_oldest()) {
+  }
+  if (open_.parts.empty() || open_.position.sequence > through) return;
+  open_too_large_ = true;  // as one that is not kept
+  open_.parts.clear();
+  bytes_ -= std::exchange(open_.bytes, 0);
+}
+
 }  // namespace viewgate::gateway

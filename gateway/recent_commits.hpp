@@ -41,6 +41,9 @@ class RecentCommits {
   /// Drops the oldest commit; false: there is none.
   bool drop_oldest();
 
+  /// Drops the commits up to `through`.
+  void forget(ledger::Sequence through);
+
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:

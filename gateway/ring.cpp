@@ -60,6 +60,21 @@ void Ring::drop_oldest() {
   }
 }
 
+void Ring::forget(ledger::Sequence through) {
+  const auto kept = entry_after(through);
+  if (kept == first_entry()) return;
+  begin_ = kept == entries_.end() ? end_ : kept->begin;
+  begin_position_ = std::prev(kept)->position;
+  std::erase_if(segments_, [&](const Segment& segment) { return segment.end() <= begin_; });
+  if (!segments_.empty() && segments_.front().begin < begin_) {
+    Segment& cut = segments_.front();
+    cut.text = cut.text.substr(begin_ - cut.begin);
+    cut.begin = begin_;
+  }
+  entries_.erase(entries_.begin(), kept);
+  entries_dropped_ = 0;
+}
+
 ledger::Sequence Ring::last_sequence() const {
   return first_entry() == entries_.end() ? begin_position_.sequence : entries_.back().position.sequence;
 }

@@ -34,6 +34,9 @@ class Ring {
   /// Drops old segments until at most `bytes` are held, always keeping the newest.
   void trim(std::size_t bytes);
 
+  /// Drops the frames of commits up to `through`; readers of what comes after it do not notice.
+  void forget(ledger::Sequence through);
+
   /// Every frame above this one that was ever delivered is here.
   [[nodiscard]] ledger::Sequence begin_sequence() const { return begin_position_.sequence; }
   [[nodiscard]] ledger::Sequence last_sequence() const;  ///< of the newest frame; begin_sequence where there is none

@@ -28,6 +28,9 @@ class TailSink {
   /// The history that was followed is not the ledger's any more (diverged) or is gone (pruned): nothing of the new line
   /// was handed on. The space is followed from `head` on.
   virtual void on_broken(const std::string& space, errc why, Position head) = 0;
+  /// Values of commits up to `through` were erased from the log: what is kept of those commits must not be handed on any
+  /// more. The space is followed on from where it is.
+  virtual void on_erased(const std::string& space, Sequence through) = 0;
   /// The database cannot be reached (detail for the log), and: it is reached again.
   virtual void on_degraded(const Error& error) = 0;
   virtual void on_restored() = 0;

@@ -12,13 +12,14 @@ constexpr const char* kStandings =
 Standing standing_of(const pg::Row& row, Position position) {
   Standing out;
   out.head = Position{Sequence{row.integer(0)}, Stamp{static_cast<std::uint64_t>(row.integer(1))}};
+  out.erased_through = Sequence{row.integer(4)};
   const std::int64_t retained_from = row.integer(2);
   const Stamp stamp{static_cast<std::uint64_t>(row.optional_integer(3).value_or(0))};
   if (position.sequence.value + 1 < retained_from) {
     out.broken = errc::history_unavailable;
   } else if (position.sequence > out.head.sequence || stamp != position.stamp) {
     out.broken = errc::history_diverged;
-  } else if (position.sequence.value < row.integer(4)) {
+  } else if (position.sequence < out.erased_through) {
     out.broken = errc::history_erased;
   }
   return out;

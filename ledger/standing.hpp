@@ -15,6 +15,7 @@ namespace viewgate::ledger {
 
 struct Standing {
   Position head;
+  Sequence erased_through;  ///< the last commit of which values were erased
   /// history_unavailable: commits after the position were pruned. history_diverged: the position is beyond the head, or
   /// its commit is another one. history_erased: values of commits after it are gone.
   std::optional<errc> broken;

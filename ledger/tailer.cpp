@@ -109,6 +109,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   void summarize(const pg::Row& row, bool has_moved);
   pg::Task<void> verify(std::vector<FollowerPtr> followers);
   void check(const FollowerPtr& follower, const Standing& standing);
+  void note_erased(const std::string& space, Sequence through);
   void hand_on(CommitPartPtr part);
   void end_turn();
 
@@ -243,11 +244,17 @@ pg::Task<void> Tailer::Runner::look_afresh() {
 /// Goes on from where the follower is, or, where that is not in the ledger's history any more, from its head.
 void Tailer::Runner::check(const FollowerPtr& follower, const Standing& standing) {
   if (stopped_ || !watchlist_.is_current(follower)) return;
+  note_erased(follower->space, standing.erased_through);
+  if (stopped_ || !watchlist_.is_current(follower)) return;
   const std::optional<errc> broken = standing.broken ? standing.broken : follower->fault;
   if (!broken) return watchlist_.note_head(follower->space, standing.head.sequence);
   watchlist_.begin_anew(follower, standing.head);
   has_handed_on_ = true;
   sink_.on_broken(follower->space, *broken, standing.head);
+}
+
+void Tailer::Runner::note_erased(const std::string& space, Sequence through) {
+  if (!stopped_ && watchlist_.note_erased(space, through)) sink_.on_erased(space, through);
 }
 
 pg::Task<void> Tailer::Runner::learn() {
@@ -258,7 +265,8 @@ pg::Task<void> Tailer::Runner::learn() {
   watchlist_.drop_new(spaces.size());
   for (std::size_t i = 0; i < spaces.size() && !stopped_; ++i) {
     const Position head = (*found)[i].head;
-    if (!watchlist_.begin(spaces[i], head)) continue;  // unwatched meanwhile, or asked for twice
+    if (!watchlist_.begin(spaces[i], head, (*found)[i].erased_through))
+      continue;  // unwatched meanwhile, or asked for twice
     has_handed_on_ = true;
     sink_.on_watched(spaces[i], head);
   }
@@ -268,7 +276,8 @@ pg::Task<void> Tailer::Runner::learn() {
 pg::Task<pg::Rows> Tailer::Runner::look_once() {
   ++stats_.looks;
   std::string sql =
-      "select name, head, snapshot::text, numbered, skipped, bell, mark from viewgate.look($1::pg_snapshot)";
+      "select name, head, snapshot::text, numbered, skipped, bell, mark, erased_through from "
+      "viewgate.look($1::pg_snapshot)";
   pg::Params params(1, previous_);
   return look_.exec_prepared(std::move(sql), std::move(params), options_.time_max);
 }
@@ -280,6 +289,7 @@ pg::Task<void> Tailer::Runner::look() {
   const int last = rows->size() - 1;
   for (int i = 0; i < last; ++i) {
     const pg::Row row = (*rows)[i];
+    note_erased(row.string(0), Sequence{row.integer(7)});
     watchlist_.note_head(row.string(0), Sequence{row.integer(1)});
   }
   // After a look that had to skip something, the next one tells the same moves again: they are no news.

@@ -21,11 +21,12 @@ void Watchlist::drop_new(std::size_t count) {
   newly_watched_.erase(newly_watched_.begin(), newly_watched_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-bool Watchlist::begin(const std::string& space, Position head) {
+bool Watchlist::begin(const std::string& space, Position head, Sequence erased_through) {
   const auto found = watched_.find(space);
   if (found == watched_.end() || found->second.follower) return false;
   found->second.follower = std::make_shared<Follower>(space, head);
   found->second.head = head.sequence;
+  found->second.erased_through = erased_through;
   return true;
 }
 
@@ -57,6 +58,13 @@ void Watchlist::note_head(const std::string& space, Sequence head) {
   Watched& watched = found->second;
   watched.head = std::max(watched.head, head);
   if (watched.head > watched.follower->position.sequence) mark_dirty(space, watched);
+}
+
+bool Watchlist::note_erased(const std::string& space, Sequence through) {
+  const auto found = watched_.find(space);
+  if (found == watched_.end() || !found->second.follower || through <= found->second.erased_through) return false;
+  found->second.erased_through = through;
+  return true;
 }
 
 void Watchlist::mark_dirty(const std::string& space, Watched& watched) {

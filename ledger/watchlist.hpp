@@ -21,8 +21,9 @@ class Watchlist {
   [[nodiscard]] const std::vector<std::string>& newly_watched() const { return newly_watched_; }
   void drop_new(std::size_t count);
 
-  /// A new space is followed from its head on. False where it is not watched any more, or was begun before.
-  bool begin(const std::string& space, Position head);
+  /// A new space is followed from its head on; what was erased so far is of no interest. False where it is not watched any
+  /// more, or was begun before.
+  bool begin(const std::string& space, Position head, Sequence erased_through);
   /// The follower's space is followed anew, from `head` on. False where the follower is not the space's any more.
   bool begin_anew(const FollowerPtr& follower, Position head);
 
@@ -31,6 +32,8 @@ class Watchlist {
 
   /// The ledger has commits up to `head`: what its follower does not have yet is to be read.
   void note_head(const std::string& space, Sequence head);
+  /// Values of commits up to there are erased. True: that is news, and the space is followed.
+  [[nodiscard]] bool note_erased(const std::string& space, Sequence through);
   [[nodiscard]] bool has_dirty() const { return !dirty_.empty(); }
   /// The next followers to read for, first come first served; may be fewer, as unwatched ones are left out.
   [[nodiscard]] std::vector<FollowerPtr> take_dirty(std::size_t count_max);
@@ -41,8 +44,9 @@ class Watchlist {
 
  private:
   struct Watched {
-    FollowerPtr follower;   ///< null until its head is known
-    Sequence head;          ///< as far as is known
+    FollowerPtr follower;  ///< null until its head is known
+    Sequence head;         ///< as far as is known
+    Sequence erased_through;
     bool is_dirty = false;  ///< its name stands in dirty_
   };
 

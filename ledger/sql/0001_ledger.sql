@@ -314,6 +314,26 @@ begin
   return null;
 end $$;
 
+-- … and so do its changes, and those that have no number yet: whatever goes is of a commit below the horizon. The setting
+-- viewgate.pruning_through only says how far to look for it.
+create function viewgate.refuse_deleting_readable() returns trigger language plpgsql as $$
+declare
+  through constant bigint := coalesce(nullif(current_setting('viewgate.pruning_through', true), '')::bigint, 9223372036854775807);
+  touched record;
+begin
+  for touched in select g.space, min(h.retained_from) as retained_from
+                 from (select distinct d.space from gone d) g left join viewgate.horizons h on h.space = g.space group by g.space
+  loop
+    if exists (select g.part from gone g where g.space = touched.space
+               except
+               select c.part from viewgate.commits c
+               where c.space = touched.space and c.sequence < touched.retained_from and c.sequence <= through) then
+      raise exception using errcode = 'VG005', message = 'DELETE on viewgate.changes: the log is append-only down to retained_from';
+    end if;
+  end loop;
+  return null;
+end $$;
+
 -- Whoever erases: a change loses its values and nothing else.
 create function viewgate.refuse_changing_values() returns trigger language plpgsql as $$
 begin
@@ -326,11 +346,12 @@ begin
   return null;
 end $$;
 
--- … and a commit what was asked for.
+-- … and a commit what was asked for, and what its writer said of it.
 create function viewgate.refuse_changing_commits() returns trigger language plpgsql as $$
 begin
   if exists (select from held h where not exists (select from told t where (t.space, t.sequence) = (h.space, h.sequence)
-                                                    and to_jsonb(t) = to_jsonb(h) || '{"body": null}')) then
+                                                    and (t.fields is null or t.fields is not distinct from h.fields)
+                                                    and to_jsonb(t) = to_jsonb(h) || jsonb_build_object('body', null, 'fields', t.fields))) then
     raise exception using errcode = 'VG005', message = 'UPDATE on viewgate.commits: the log is append-only but for erasing values';
   end if;
   return null;
@@ -342,6 +363,8 @@ create trigger append_only before update or delete or truncate on viewgate.chang
   for each statement execute function viewgate.refuse_rewriting();
 create trigger only_pruned after delete on viewgate.commits referencing old table as gone
   for each statement execute function viewgate.refuse_pruning_readable();
+create trigger only_pruned after delete on viewgate.changes referencing old table as gone
+  for each statement execute function viewgate.refuse_deleting_readable();
 create trigger only_erased after update on viewgate.commits referencing old table as held new table as told
   for each statement execute function viewgate.refuse_changing_commits();
 create trigger only_erased after update on viewgate.changes referencing old table as held new table as told
@@ -350,6 +373,7 @@ alter table viewgate.commits enable always trigger append_only;
 alter table viewgate.commits enable always trigger only_pruned;
 alter table viewgate.commits enable always trigger only_erased;
 alter table viewgate.changes enable always trigger append_only;
+alter table viewgate.changes enable always trigger only_pruned;
 alter table viewgate.changes enable always trigger only_erased;
 
 create function viewgate.move_registry() returns trigger language plpgsql security definer
@@ -452,7 +476,7 @@ end $$;
 
 -- The spaces that moved since `previous`, in the shape of look()'s rows. Ids beyond our own snapshot are another cluster's.
 create function viewgate.moves(previous pg_snapshot)
-returns table (space text, name text, head bigint, stamp bigint, retained_from bigint,
+returns table (space text, name text, head bigint, stamp bigint, retained_from bigint, erased_through bigint,
                snapshot pg_snapshot, numbered bigint, skipped boolean, bell bigint, mark bigint)
 language sql stable as $$
   with since as (
@@ -467,7 +491,7 @@ language sql stable as $$
     union
     select h.space from since, viewgate.horizons h where h.moved = any(since.running)
   )
-  select s.space::text, s.name, s.head, s.head_stamp, s.retained_from,
+  select s.space::text, s.name, s.head, s.head_stamp, s.retained_from, s.erased_through,
          null::pg_snapshot, null::bigint, null::boolean, null::bigint, null::bigint
   from moved m join viewgate.spaces s on s.space = m.space
 $$;
@@ -484,7 +508,7 @@ $$;
 -- that this snapshot does not show: its id was running then, or is at least its xmax. That rule is exact: neither long readers nor
 -- long writers widen it. Moves are found by the same rule from the caller's own `previous`.
 create function viewgate.look(previous pg_snapshot default null)
-returns table (space text, name text, head bigint, stamp bigint, retained_from bigint,
+returns table (space text, name text, head bigint, stamp bigint, retained_from bigint, erased_through bigint,
                snapshot pg_snapshot, numbered bigint, skipped boolean, bell bigint, mark bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
@@ -565,7 +589,7 @@ begin
     return query select m.* from viewgate.moves(previous) m;
   end if;
   return query
-    select null::text, null::text, null::bigint, null::bigint, null::bigint,
+    select null::text, null::text, null::bigint, null::bigint, null::bigint, null::bigint,
            told, done, left_over, pg_sequence_last_value('viewgate.bell'::regclass), r.mark
     from viewgate.registry r;
 end $$;
@@ -817,7 +841,7 @@ begin
   end if;
   select array_agg(x.sequence) filter (where x.total <= changes_max) as sequences,
          array_agg(x.part) filter (where x.total <= changes_max) as parts,
-         min(x.sequence) as first, (array_agg(x.part order by x.sequence))[1] as first_part
+         min(x.sequence) as first, max(x.sequence) as last, (array_agg(x.part order by x.sequence))[1] as first_part
     into old
     from (select c.sequence, c.part, sum(c.changes) over (order by c.sequence) as total
           from (select o.sequence, o.part, o.changes from viewgate.commits o
@@ -825,7 +849,7 @@ begin
                   and o.sequence < (select h.retained_from from viewgate.horizons h where h.space = wanted)
                 order by o.sequence limit batch for update skip locked) c) x;
   if old.first is null then return 0; end if;
-  perform set_config('viewgate.rewriting', 'prune', true);
+  perform set_config('viewgate.rewriting', 'prune', true), set_config('viewgate.pruning_through', old.last::text, true);
   if old.sequences is null then
     delete from viewgate.changes h where h.ctid = any(array(
       select k.ctid from viewgate.changes k where k.space = wanted and k.part = old.first_part limit changes_max));
@@ -834,10 +858,10 @@ begin
       delete from viewgate.commits c where c.space = wanted and c.sequence = old.first;
     end if;
   else
-    delete from viewgate.commits c where c.space = wanted and c.sequence = any(old.sequences);
     delete from viewgate.changes h where h.space = wanted and h.part = any(old.parts);
+    delete from viewgate.commits c where c.space = wanted and c.sequence = any(old.sequences);
   end if;
-  perform set_config('viewgate.rewriting', '', true);
+  perform set_config('viewgate.rewriting', '', true), set_config('viewgate.pruning_through', '', true);
   return greatest(1, coalesce(cardinality(old.sequences), 0));
 end $$;
 
@@ -873,6 +897,7 @@ declare
   wanted text collate "C" := viewgate.space_key($1);
   of_key text collate "C" := ($3::jsonb)::text;
   parts bigint[];
+  named jsonb;
 begin
   perform viewgate.number($1);
   if exists (select from viewgate.records r where r.space = wanted and r.collection = $2 and r.key = of_key)
@@ -887,9 +912,12 @@ begin
     returning h.part
   )
   select array_agg(e.part) into parts from emptied e;
-  -- What clients asked for holds proposed values, also where it was refused; which record that was is not known any more.
-  update viewgate.commits c set body = null
-  where c.space = wanted and c.body is not null and (c.part = any(parts) or c.changes = 0);
+  -- What clients asked for holds proposed values, also where it was refused (which record that was is not known any more), and
+  -- where it left the record as it was (then its acknowledgement names it). Who wrote a change may have said more of it.
+  named := jsonb_build_object('acknowledgement', jsonb_build_array(jsonb_build_object('collection', $2, 'key', of_key::jsonb)));
+  update viewgate.commits c set body = null, fields = null
+  where c.space = wanted and (c.body is not null or c.fields is not null)
+    and (c.part = any(parts) or c.body is not null and (c.changes = 0 or c.receipt::jsonb @> named));
   perform set_config('viewgate.rewriting', '', true);
   if parts is null then return 0; end if;
   update viewgate.horizons h
@@ -901,23 +929,36 @@ begin
 end $$;
 
 -- Forgets a space: its records, and every commit. One more commit is numbered first, of one erased change, and none stays
--- readable: so readers who hold the last one also learn that what they show is gone. The space's name, its numbering and the
--- horizon stay: a name that is used again must not repeat numbers. prune_batch deletes what this makes unreadable. Returns the
--- head.
+-- readable: so readers who hold the last one also learn that what they show is gone. Returns the head. prune_batch deletes what
+-- this makes unreadable.
+--
+-- The space's name, its numbering and the horizon stay: a name that is used again must not repeat numbers. So do its clients, with
+-- who used them first and the last number: a request that comes once more is not processed once more.
+--
+-- Appends may run meanwhile. The records go first, which waits for those who have written one; then, of all who wrote, exactly
+-- those are numbered who are visible in a snapshot that shows no record any more. Who comes later finds no record, and writes
+-- commits that the log keeps.
 create function viewgate.erase_space(space text) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
   counter bigint := nextval('viewgate.change_counter');
+  seen pg_snapshot;
+  is_empty boolean;
 begin
-  perform viewgate.number($1);
+  perform viewgate.lock_space($1);
+  loop
+    perform from viewgate.records r where r.space = wanted order by r.collection, r.key for update;  -- as append locks them
+    delete from viewgate.records r where r.space = wanted;
+    select pg_current_snapshot(), not exists (select from viewgate.records r where r.space = wanted) into seen, is_empty;
+    exit when is_empty;
+  end loop;
+  perform viewgate.number($1, seen);
   insert into viewgate.changes (space, part, counter, kind, collection, key) values (wanted, counter, counter, 'e', '', '[]');
   perform viewgate.append_commit(array[jsonb_populate_record(null::viewgate.waiting, jsonb_build_object(
     'txid', pg_current_xact_id()::text, 'space', wanted, 'name', $1, 'part', counter, 'changes', 1, 'last', counter,
     'statements', 1, 'source', 'erase', 'role', viewgate.writer(), 'at', now()))]);
   perform viewgate.prune($1, 0);
-  delete from viewgate.records r where r.space = wanted;
-  delete from viewgate.clients l where l.space = wanted;
   delete from viewgate.retention r where r.space = wanted;
   return viewgate.watermark($1);
 end $$;

@@ -101,6 +101,25 @@ TEST_F(EngineBootstrap, who_comes_a_little_later_shares_it_and_who_comes_too_lat
   EXPECT_THAT(world->reader.snapshots, SizeIs(2));
 }
 
+TEST_F(EngineBootstrap, one_of_before_values_were_erased_is_given_to_nobody) {
+  start();
+  static_cast<void>(world->ask_bootstrap(overdrawn));
+  world->reader.snapshots[0].done(at(5));
+  world->commit(change(6, 1, 10, 20));
+  world->engine.on_erased("s", {6});
+  const auto reply = world->ask_bootstrap(overdrawn);
+  ASSERT_THAT(world->reader.snapshots, SizeIs(2)) << "the kept one is gone";
+  world->commit(change(7, 1, 20, 10));
+  world->engine.on_erased("s", {7});
+  world->reader.snapshots[1].done(at(6));
+  world->run();
+  EXPECT_EQ(error_of(*reply), ErrorCode::unavailable) << "it was taken before";
+  const auto again = world->ask_bootstrap(overdrawn);
+  world->reader.snapshots[2].done(at(7));
+  world->run();
+  EXPECT_EQ(chunks_of(*again)->at, at(7));
+}
+
 TEST_F(EngineBootstrap, one_that_lies_too_many_commits_back_is_not_shared) {
   EngineLimits limits;
   limits.snapshot_reuse_commits = 1;

@@ -49,6 +49,35 @@ TEST_F(EngineHistory, a_reader_at_the_head_gets_nothing_and_its_own_position) {
   EXPECT_EQ(history_of(*reply).through, at(6));
 }
 
+TEST_F(EngineHistory, what_was_erased_is_in_no_memory_any_more_and_its_readers_are_the_ledgers_to_answer) {
+  for (int i = 6; i <= 8; ++i) world.commit(change(i, i, 10, -10));
+  const auto shared = world.ask_history(overdrawn, at(5));
+  EXPECT_EQ(history_of(*shared).through, at(8));
+  world.engine.on_erased("s", {7});
+  world.run();
+  EXPECT_EQ(world.reactors[0].told.back(), "erased s 7");
+  const auto inside = world.ask_history(overdrawn, at(5));
+  ASSERT_THAT(world.reader.reads, SizeIs(1)) << "the same question as before, whose answer is still held";
+  world.reader.reads.front().done(ledger::Error{ledger::errc::history_erased, "", ""});
+  world.run();
+  EXPECT_EQ(reason_of(*inside), ResetReason::state_unavailable);
+  const auto after = world.ask_history(overdrawn, at(7));
+  EXPECT_EQ(history_of(*after).through, at(8));
+}
+
+TEST_F(EngineHistory, what_was_read_before_values_were_erased_is_told_to_nobody) {
+  const auto reply = world.ask_history(overdrawn, at(2));
+  ASSERT_THAT(world.reader.reads, SizeIs(1));
+  world.reader.reads.front().on_part(change(3, 1, 10, -10));
+  world.engine.on_erased("s", {3});
+  world.reader.reads.front().done(at(5));
+  world.run();
+  ASSERT_THAT(world.reader.reads, SizeIs(2)) << "it is read again";
+  world.reader.reads.back().done(ledger::Error{ledger::errc::history_erased, "", ""});
+  world.run();
+  EXPECT_EQ(reason_of(*reply), ResetReason::state_unavailable);
+}
+
 TEST_F(EngineHistory, who_comes_back_from_one_position_at_once_shares_one_answer) {
   world.commit(change(6, 1, 10, -10));
   const auto first = world.ask_history(overdrawn, at(5));

@@ -129,6 +129,9 @@ class FakeReactor final : public ReactorPort {
       told.push_back("head " + space + " " + std::to_string(head.sequence.value));
     }
   }
+  void on_erased(const std::string& space, ledger::Sequence through) override {
+    told.push_back("erased " + space + " " + std::to_string(through.value));
+  }
   void on_reset(const GroupId&, ResetReason reason) override { told.push_back("reset " + text_of(reason)); }
   void on_notice(NoticeKind kind) override { told.push_back("notice " + std::string(name(kind))); }
   void on_model(ActiveModelPtr) override { told.push_back("model"); }

@@ -47,6 +47,27 @@ TEST(ring, a_slice_ends_at_a_document_and_within_the_limit) {
   EXPECT_EQ(ring.slice(slice.end, 19).text, frame(4).text);
 }
 
+TEST(ring, what_is_forgotten_is_gone_and_who_had_read_it_reads_on) {
+  Ring ring(1 << 20);
+  ring.restart(at(0));
+  for (int i = 1; i <= 6; ++i) ring.append(frame(i, 10));
+  const auto behind = ring.offset_after({2});
+  const auto at_four = ring.offset_after({4});
+  ring.forget({4});
+  EXPECT_FALSE(ring.holds(behind));
+  EXPECT_FALSE(ring.covers({3}));
+  EXPECT_EQ(ring.bytes(), 20U);
+  EXPECT_EQ(ring.slice(at_four, 100).text, frame(5).text + frame(6).text);
+  EXPECT_TRUE(ring.knows(at(4)));
+  const auto end = ring.end();
+  ring.forget({9});
+  EXPECT_TRUE(ring.holds(end));
+  EXPECT_EQ(ring.bytes(), 0U);
+  EXPECT_EQ(ring.last_sequence(), ledger::Sequence{6});
+  ring.append(frame(10));
+  EXPECT_EQ(ring.slice(end, 100).text, frame(10).text);
+}
+
 TEST(ring, a_document_above_the_limit_comes_by_itself) {
   Ring ring(1 << 20);
   ring.restart(at(0));

@@ -23,6 +23,7 @@ class RecordingSink : public ledger::TailSink {
     std::optional<ledger::Commit> open;   ///< begun, not ended
     std::size_t open_parts = 0;
     std::vector<ledger::errc> broken;
+    std::vector<std::int64_t> erased;  ///< through which sequences
   };
 
   void on_watched(const std::string& space, ledger::Position head) override {
@@ -53,6 +54,10 @@ class RecordingSink : public ledger::TailSink {
       seen.open.reset();
     }
     if (when_part) when_part(*part);
+  }
+
+  void on_erased(const std::string& space, ledger::Sequence through) override {
+    spaces[space].erased.push_back(through.value);
   }
 
   void on_turn() override {

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "ledger/sql_log.hpp"
+#include "support/eventually.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -152,7 +155,9 @@ TEST_F(Retention, the_log_refuses_everybody_the_owner_included) {
     session().run("reset viewgate.rewriting");
     session().run(std::string(setting) + "select 1");
     EXPECT_EQ(session().refusal("delete from viewgate.commits"), "VG005") << setting;
+    EXPECT_EQ(session().refusal("delete from viewgate.changes"), "VG005") << setting;
     EXPECT_EQ(session().refusal("update viewgate.commits set stamp = 1"), "VG005") << setting;
+    EXPECT_EQ(session().refusal("update viewgate.commits set fields = '{}'"), "VG005") << setting;
     EXPECT_EQ(session().refusal("update viewgate.changes set after = '{}'"), "VG005") << setting;
     EXPECT_EQ(session().refusal("update viewgate.changes set kind = 'e', before = null, after = null, key = '[2]'"),
               "VG005")
@@ -160,9 +165,28 @@ TEST_F(Retention, the_log_refuses_everybody_the_owner_included) {
     EXPECT_EQ(session().refusal("truncate viewgate.commits, viewgate.changes"), "VG005") << setting;
     session().run("set session_replication_role = replica");
     EXPECT_EQ(session().refusal("delete from viewgate.commits"), "VG005") << setting;
+    EXPECT_EQ(session().refusal("delete from viewgate.changes"), "VG005") << setting;
     session().run("set session_replication_role = origin");
   }
   EXPECT_EQ(ledger_.told("a"), "c[1]");
+}
+
+TEST_F(Retention, changes_go_only_with_their_commits_below_the_horizon_and_none_that_waits) {
+  for (int i = 1; i <= 3; ++i) append("a", i);
+  session().run("select viewgate.append('a', '[{\"collection\": \"notes\", \"key\": [4], \"put\": {}}]')");
+  session().run("select viewgate.prune_before('a', 3); set viewgate.rewriting = 'prune'");
+  const std::string of_key = "delete from viewgate.changes where key = ";
+  for (const char* kept : {"'[3]'", "'[4]'"}) {
+    EXPECT_EQ(session().refusal(of_key + kept), "VG005") << kept;
+    session().run("set viewgate.pruning_through = 1000");
+    EXPECT_EQ(session().refusal(of_key + kept), "VG005") << kept;
+    session().run("reset viewgate.pruning_through");
+  }
+  EXPECT_EQ(session().refusal("delete from viewgate.changes"), "VG005") << "one of them is enough";
+  session().run("begin; " + of_key + "'[1]'; rollback; reset viewgate.rewriting");
+  prune_all();
+  EXPECT_EQ(ledger_.told("a", 2), "c[3] | c[4]");
+  EXPECT_EQ(value("select count(*) from viewgate.changes"), "2");
 }
 
 TEST_F(Retention, erasing_a_record_takes_its_values_and_leaves_sequences_and_other_records) {
@@ -219,6 +243,67 @@ TEST_F(Retention, a_record_that_still_exists_is_not_erased) {
   EXPECT_EQ(value("select viewgate.erase_record('a', 'public.t', '[7]')"), "0") << "there is nothing left";
   EXPECT_EQ(value("select count(*) from viewgate.changes where concat(before, after) like '%secret%'"), "0");
   EXPECT_EQ(value("select count(*) from viewgate.changes where after like '%other%'"), "1");
+}
+
+TEST_F(Retention, erasing_a_record_takes_what_was_asked_for_and_said_of_it_wherever_it_stands) {
+  const auto mutation = [&](int number, const std::string& changes, const std::string& acknowledgement) {
+    session().query(
+        "insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at, numbered, "
+        "principal, client, number, fields, receipt, body) values ('a', $1, 1, -$1::bigint, $2, 1, 'mutation', 'app', "
+        "now(), pg_current_xact_id(), 'ann', 'c', $1, '{\"by\": \"secret\"}', $3, 'secret')",
+        {std::to_string(number), changes, "{\"outcome\":\"applied\",\"acknowledgement\":[" + acknowledgement + "]}"});
+  };
+  const std::string first = R"({"collection":"notes","key":[1],"kind":"unchanged"})";
+  const std::string second = R"({"collection":"notes","key":[2],"kind":"updated"})";
+  session().run("select viewgate.lock_space('a')");
+  // Of two commits with changes of other records one names the record, since it put it as it was; the last was refused.
+  mutation(1, "1", first + "," + second);
+  mutation(2, "1", second);
+  mutation(3, "0", "");
+  session().run("begin; select viewgate.tag('import', '{\"of\": \"secret\"}')");
+  session().run(
+      "select viewgate.append('a', '[{\"collection\": \"notes\", \"key\": [1], \"put\": {\"n\": 1}}]'); commit");
+  ledger_.number_all();
+  erase_record(1);
+  EXPECT_EQ(value("select string_agg(coalesce(body, '-') || coalesce(fields, '-'), ' ' order by sequence) from "
+                  "viewgate.commits"),
+            "-- secret{\"by\": \"secret\"} -- -- --");
+  EXPECT_EQ(value("select count(*) from viewgate.commits where receipt is not null"), "3") << "receipts stay";
+  EXPECT_EQ(value("select request_id from viewgate.commits where sequence = 4"), "import");
+}
+
+TEST_F(Retention, an_append_that_runs_while_its_space_is_erased_comes_before_or_after_it_and_records_fit_the_log) {
+  append("a", 1, "secret");
+  append("a", 2, "secret");
+  const std::string put = "select viewgate.append('a', '[{\"collection\": \"notes\", \"key\": [";
+  PgSession running = ledger_.connect();
+  PgSession late = ledger_.connect();
+  PgSession eraser = ledger_.connect();
+  running.run("begin; " + put + "1], \"put\": {\"n\": 10}}]')");
+  late.run("begin; " + put + "3], \"put\": {\"n\": 3}}]')");
+  std::thread erasing([&] { eraser.run("select viewgate.erase_space('a')"); });
+  EXPECT_TRUE(eventually([&] {
+    return value(
+               "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%erase_space%'") ==
+           "1";
+  }));
+  running.run("commit");
+  erasing.join();
+  late.run("commit");
+  ledger_.number_all();
+  EXPECT_EQ(value("select viewgate.watermark('a')"), "5");
+  EXPECT_EQ(ledger_.told("a", 4), "c[3]") << "whoever was waited for was erased, too; who came later was not";
+  EXPECT_EQ(value("select string_agg(key, ' ') from viewgate.records where space = 'a'"), "[3]");
+  while (value("select viewgate.prune_batch('a', 100)") != "0") {
+  }
+  EXPECT_EQ(value("select count(*) from viewgate.changes where concat(before, after) like '%secret%'"), "0");
+}
+
+TEST_F(Retention, a_client_of_an_erased_space_goes_on_counting) {
+  session().run("insert into viewgate.clients values ('a', 'c', 'ann', 7)");
+  append("a", 1);
+  session().run("select viewgate.erase_space('a')");
+  EXPECT_EQ(value("select principal || ' ' || last from viewgate.clients where space = 'a'"), "ann 7");
 }
 
 TEST_F(Retention, erasing_a_space_leaves_its_name_and_its_numbering) {

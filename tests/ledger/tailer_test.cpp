@@ -211,6 +211,25 @@ TEST_F(TailerTest, case_05_pruning_keeps_the_newest_commits_by_sequence) {
   EXPECT_TRUE(sink_.spaces["s1"].broken.empty());
 }
 
+TEST_F(TailerTest, what_is_erased_is_told_once_and_after_a_lost_connection_too) {
+  start();
+  watch("s1");
+  const auto erase = [&](int n) {
+    session_.run(append("s1", n));
+    session_.run("select viewgate.append('s1', '[{\"collection\": \"notes\", \"key\": [" + std::to_string(n) +
+                 "], \"delete\": true}]')");
+    ASSERT_TRUE(reaches("s1", 2L * n));
+    session_.run("select viewgate.erase_record('s1', 'notes', '[" + std::to_string(n) + "]')");
+  };
+  erase(1);
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].erased.empty(); }));
+  erase(2);
+  terminate("viewgate tail");
+  EXPECT_TRUE(loop_.until([&] { return sink_.spaces["s1"].erased.size() == 2; }));
+  EXPECT_EQ(sink_.spaces["s1"].erased, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_TRUE(sink_.spaces["s1"].broken.empty()) << "who is past it goes on";
+}
+
 TEST_F(TailerTest, one_node_at_a_time_prunes) {
   session_.run("select viewgate.set_retention(null, 3, null)");
   for (int i = 1; i <= 9; ++i) {
