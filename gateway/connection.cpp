@@ -49,6 +49,7 @@ void Connection::end() {
   if (std::exchange(ended_, true)) return;
   const auto self = shared_from_this();
   session_.reset();
+  host_.bodies_bytes -= std::exchange(reserved_, 0);
   boost::system::error_code ignored;
   socket_.close(ignored);
   tell_written(false);
@@ -91,6 +92,7 @@ void Connection::on_readable() {
 
 bool Connection::take(std::span<char> bytes, Now now) {
   if ((leaving_ || replying_) && !session_) return true;
+  if (admitted_) return take_body({bytes.data(), bytes.size()});
   if (!session_) return take_head(bytes, now);
   session_->on_bytes(bytes, now);
   return true;
@@ -156,30 +158,52 @@ class Connection::Reply final : public HttpReply {
   const asio::any_io_executor executor_;
 };
 
-/// The body may still be on its way.
+/// Who may not send a body is told so before any of it is kept, or asked for.
 bool Connection::take_request(std::string_view head, Now now) {
   auto parsed = parse_http_head(head);
-  std::size_t body_bytes = 0;
-  std::optional<HttpRefused> refused;
   if (const auto* wrong = std::get_if<HttpRefused>(&parsed)) {
-    refused = *wrong;
-  } else {
-    const auto length = body_length(std::get<HttpHead>(parsed));
-    body_bytes = length.value_or(0);
-    if (!length) refused = HttpRefused{400, "the body must have a Content-Length"};
-    if (body_bytes > host_.http_api->body_bytes_max()) refused = HttpRefused{413, "the body is too large"};
-  }
-  if (refused) {
-    answer_and_leave(handshake_response(*refused), now);
+    answer_and_leave(handshake_response(*wrong), now);
     return !ended_;
   }
-  if (head_.size() < head.size() + body_bytes) {
-    const bool is_awaited = std::get<HttpHead>(parsed).only("expect") == "100-continue";
-    if (is_awaited && !std::exchange(continued_, true)) write(std::span(&http_continue, 1));
+  auto& request = std::get<HttpHead>(parsed);
+  const auto length = body_length(request);
+  std::optional<std::string> refusal;
+  if (!length) {
+    refusal = handshake_response(HttpRefused{400, "the body must have a Content-Length"});
+  } else if (*length > 0) {
+    refusal = refuse_body(request, *length);
+  }
+  if (refusal) {
+    answer_and_leave(*refusal, now);
     return !ended_;
   }
-  HttpRequest request{std::get<HttpHead>(std::move(parsed)), head_.substr(head.size(), body_bytes)};
-  head_ = {};
+  const std::string rest = std::exchange(head_, {}).substr(head.size());
+  body_bytes_ = *length;
+  const bool is_awaited = request.only("expect") == "100-continue" && rest.size() < body_bytes_;
+  admitted_ = std::move(request);
+  if (is_awaited) write(std::span(&http_continue, 1));
+  return !ended_ && take_body(rest);
+}
+
+/// Absent: the bytes are reserved.
+std::optional<std::string> Connection::refuse_body(const HttpHead& head, std::size_t bytes) {
+  if (bytes > host_.http_api->body_bytes_max()) return handshake_response(HttpRefused{413, "the body is too large"});
+  if (auto refusal = host_.http_api->refusal(head)) return refusal;
+  if (bytes > host_.bodies_bytes_max - std::min(host_.bodies_bytes, host_.bodies_bytes_max)) {
+    return http_text(503, "application/json", "{\"error\":\"unavailable\"}\n", "Retry-After: 1\r\n");
+  }
+  reserved_ = bytes;
+  host_.bodies_bytes += bytes;
+  return std::nullopt;
+}
+
+/// The body may still be on its way.
+bool Connection::take_body(std::string_view bytes) {
+  body_ += bytes.substr(0, body_bytes_ - body_.size());
+  if (body_.size() < body_bytes_) return true;
+  HttpRequest request{*std::move(admitted_), std::exchange(body_, {})};
+  admitted_.reset();
+  host_.bodies_bytes -= std::exchange(reserved_, 0);
   replying_ = true;
   deadline_ = Time::max();  // whoever answers has limits of its own
   host_.http_api->answer(std::move(request), std::make_shared<Reply>(weak_from_this(), socket_.get_executor()));

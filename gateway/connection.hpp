@@ -38,7 +38,9 @@ struct ConnectionHost {
 
   Fanout& fanout;
   const HandshakePolicy& handshake;
-  HttpApi* http_api = nullptr;  ///< answers what is under /v1/spaces/; null: nothing is there
+  HttpApi* http_api = nullptr;       ///< answers what is under /v1/spaces/; null: nothing is there
+  std::size_t bodies_bytes_max = 0;  ///< of requests that are being read, all together
+  std::size_t bodies_bytes = 0;      ///< as their heads announce them
   std::chrono::milliseconds handshake_time{};
   std::chrono::milliseconds no_progress{};  ///< for the reader of an HTTP answer
   std::vector<char> read_buffer;
@@ -82,6 +84,8 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   [[nodiscard]] bool take(std::span<char> bytes, Now now);
   [[nodiscard]] bool take_head(std::span<char> bytes, Now now);
   [[nodiscard]] bool take_request(std::string_view head, Now now);
+  [[nodiscard]] std::optional<std::string> refuse_body(const HttpHead& head, std::size_t bytes);
+  [[nodiscard]] bool take_body(std::string_view bytes);
   void answer_and_leave(std::string_view response, Now now);
   void upgrade(const HandshakeAccepted& accepted, Now now);
 
@@ -100,13 +104,17 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   boost::asio::ip::tcp::socket socket_;
   ConnectionHost& host_;
   std::optional<Session> session_;
-  std::string head_;     // of the request, until it is complete
-  std::string pending_;  // what the socket did not take
+  std::string head_;  // of the request, until it is complete
+  // A request whose head is admitted, until its body is complete.
+  std::optional<HttpHead> admitted_;
+  std::string body_;
+  std::size_t body_bytes_ = 0;
+  std::size_t reserved_ = 0;  // of host_.bodies_bytes
+  std::string pending_;       // what the socket did not take
   std::size_t pending_written_ = 0;
   Time deadline_;  // while there is no session
   bool reading_ = false;
   bool writing_ = false;                               // waits for writability
-  bool continued_ = false;                             // "100 Continue" was said
   bool replying_ = false;                              // a request is being answered
   bool leaving_ = false;                               // has said everything; waits for the other side's end
   std::vector<std::function<void(bool)>> on_written_;  // of the answer, once pending_ is written

@@ -30,6 +30,7 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
     : limits_(limits),
       surroundings_(std::move(surroundings)),
       registry_moved_(std::move(on_registry_moved)),
+      reader_(reader),
       history_(limits_, surroundings_, reader),
       bootstraps_(limits_, surroundings_, reader),
       progress_at_(surroundings_.now() + limits_.progress_interval),
@@ -131,13 +132,15 @@ void Engine::bootstrap(std::size_t reactor, GroupId id, std::function<void(Boots
 }
 
 void Engine::mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) {
-  mutations_.mutate(std::move(call), [this, reactor, reply = std::move(reply)](MutationReply answer) {
+  std::function<void(MutationReply)> done = [this, reactor, reply = std::move(reply)](MutationReply answer) {
     surroundings_.post(reactor, [reply, answer = std::move(answer)](ReactorPort&) { reply(answer); });
-  });
+  };
+  if (mutations_ == nullptr) return done(ledger::Error{ledger::errc::unavailable, "", "this node does not write"});
+  mutations_->mutate(std::move(call.request), std::move(call.rules), std::move(done));
 }
 
-void Engine::receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) {
-  mutations_.receipts(std::move(call), [this, reactor, reply = std::move(reply)](ReceiptsReply answer) {
+void Engine::receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) {
+  reader_.receipts(std::move(query), [this, reactor, reply = std::move(reply)](ReceiptsReply answer) {
     surroundings_.post(reactor, [reply, answer = std::move(answer)](ReactorPort&) { reply(answer); });
   });
 }

@@ -18,7 +18,6 @@
 #include "gateway/bootstrap_desk.hpp"
 #include "gateway/engine_options.hpp"
 #include "gateway/history_desk.hpp"
-#include "gateway/mutation_desk.hpp"
 #include "gateway/outlet.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/recent_commits.hpp"
@@ -36,7 +35,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   /// Before anything else: the tail needs its sink first.
   void attach(ledger::Tail& tail) { tail_ = &tail; }
   /// Until then mutations are answered `unavailable`.
-  void attach(ledger::Mutations& mutations) { mutations_.attach(mutations); }
+  void attach(ledger::Mutations& mutations) { mutations_ = &mutations; }
 
   /// Groups whose view is not the same under the new model are reset; the others go on.
   void set_model(const ActiveModelPtr& model);
@@ -54,7 +53,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
                std::function<void(HistoryReply)> reply) override;
   void bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) override;
   void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) override;
-  void receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) override;
+  void receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) override;
 
   void on_watched(const std::string& name, ledger::Position head) override;
   void on_part(ledger::CommitPartPtr part) override;
@@ -114,9 +113,10 @@ class Engine final : public ledger::TailSink, public EnginePort {
   const EngineSurroundings surroundings_;
   const std::function<void()> registry_moved_;
   ledger::Tail* tail_ = nullptr;
+  ledger::LogReader& reader_;
   HistoryDesk history_;
   BootstrapDesk bootstraps_;
-  MutationDesk mutations_;
+  ledger::Mutations* mutations_ = nullptr;
   projection::Projector projector_;
   std::map<std::string, Space> spaces_;
   std::unordered_map<GroupId, Followed, GroupIdHash> groups_;

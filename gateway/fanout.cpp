@@ -50,10 +50,18 @@ void Fanout::on_delivery(std::shared_ptr<const Delivery> delivery) {
     if (found == clients_.end()) continue;
     for (Session* each : found->second) each->on_logged_receipt(*receipt);
   }
+  if (delivery->all_lost || !delivery->lost.empty()) tell_lost(*delivery);
   // A space may have come as far without a word of its groups.
   for (Session* each : std::exchange(awaiting_spaces_, {})) {
     each->awaits_space_ = false;
     mark_due(*each);
+  }
+}
+
+void Fanout::tell_lost(const Delivery& delivery) {
+  for (const auto& [key, sessions] : clients_) {
+    if (!delivery.all_lost && !delivery.lost.contains(key)) continue;
+    for (Session* each : sessions) each->on_lost_receipts();
   }
 }
 
@@ -270,11 +278,10 @@ void Fanout::mutate(MutationOffer offer, Session& session) {
   });
 }
 
-void Fanout::ask_receipts(ReceiptsCall call, Session& session) {
+void Fanout::ask_receipts(ledger::ReceiptsQuery query, Session& session) {
   const Ticket ticket = add_writer(session);
-  const std::string space = call.space;
-  engine_.receipts(reactor_, std::move(call), [this, ticket, space](const ReceiptsReply& reply) {
-    if (Session* writer = take_writer(ticket)) writer->on_receipts(space, reply);
+  engine_.receipts(reactor_, std::move(query), [this, ticket](const ReceiptsReply& reply) {
+    if (Session* writer = take_writer(ticket)) writer->on_receipts(reply);
   });
 }
 

@@ -108,7 +108,7 @@ class Fanout final : public ReactorPort {
 
   // Mutations; the session is told what became of them as long as it lives.
   void mutate(MutationOffer offer, Session& session);
-  void ask_receipts(ReceiptsCall call, Session& session);
+  void ask_receipts(ledger::ReceiptsQuery query, Session& session);
   /// It is told the receipts of its client that come through the log.
   void add_client(const std::string& key, Session& session);
   /// It has receipts that wait for a space to come as far.
@@ -124,6 +124,7 @@ class Fanout final : public ReactorPort {
 
   [[nodiscard]] LocalGroup* find(const GroupId& group);
   [[nodiscard]] LocalSpace& space_of(const std::string& name);
+  void tell_lost(const Delivery& delivery);
   void drop_space_of(const LocalGroup& group);
   void refuse_if_stuck(LocalGroup& group, Now now);
   [[nodiscard]] bool leave_if_unused(LocalGroup& group, Now now);

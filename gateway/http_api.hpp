@@ -37,6 +37,9 @@ class HttpApi {
   static constexpr std::string_view prefix = "/v1/spaces/";
 
   virtual ~HttpApi() = default;
+  /// What the head alone forbids: the whole answer. Absent: a body may come, and is read before `answer` is called. On a
+  /// reactor's thread.
+  [[nodiscard]] virtual std::optional<std::string> refusal(const HttpHead& head) const = 0;
   /// On a reactor's thread; must not block. Every request is answered.
   virtual void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
   /// Larger bodies are refused with 413 before they are read.

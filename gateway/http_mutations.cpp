@@ -14,24 +14,26 @@ namespace {
 
 namespace asio = boost::asio;
 
+using Kind = ledger::MutationAnswer::Kind;
+
 constexpr std::string_view json = "application/json";
 constexpr std::string_view mutations_path = "mutations";
 constexpr std::string_view clients_path = "clients/";
 constexpr std::string_view receipts_path = "/receipts/";
 
-void say(HttpReply& reply, int status, std::string document, std::string_view fields = {}) {
-  document += '\n';
-  reply.write(http_text(status, json, document, fields), [](bool) {});
+void send(HttpReply& reply, std::string text) {
+  reply.write(std::move(text), [](bool) {});
   reply.finish();
 }
 
 void say(HttpReply& reply, const Receipts& receipts) {
   std::string document;
   append_document(document, receipts);
-  say(reply, 200, std::move(document));
+  document += '\n';
+  send(reply, http_text(200, json, document));
 }
 
-void say(HttpReply& reply, int status, const Error& error) {
+std::string error_text(int status, const Error& error) {
   std::string fields;
   if (error.retry_after) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(*error.retry_after).count();
@@ -39,8 +41,11 @@ void say(HttpReply& reply, int status, const Error& error) {
   }
   std::string document;
   append_document(document, error);
-  say(reply, status, std::move(document), fields);
+  document += '\n';
+  return http_text(status, json, document, fields);
 }
+
+void say(HttpReply& reply, int status, const Error& error) { send(reply, error_text(status, error)); }
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -101,10 +106,9 @@ std::optional<ReceiptName> receipt_name(std::string_view what) {
 
 }  // namespace
 
-HttpMutations::HttpMutations(asio::io_context& io, ledger::Mutations& mutations, HttpMutationOptions options)
-    : io_(io), options_(options) {
-  desk_.attach(mutations);
-}
+HttpMutations::HttpMutations(asio::io_context& io, ledger::Mutations& mutations, ledger::LogReader& reader,
+                             HttpMutationOptions options)
+    : io_(io), options_(options), mutations_(mutations), reader_(reader) {}
 
 void HttpMutations::set_model(ActiveModelPtr model) {
   const std::lock_guard lock(mutex_);
@@ -123,32 +127,44 @@ bool HttpMutations::has(std::string_view what) {
          what.find('/', middle + receipts_path.size()) == std::string_view::npos;
 }
 
-void HttpMutations::answer(const std::string& space, std::string_view what, const auth::Principal& principal,
-                           HttpRequest request, std::shared_ptr<HttpReply> reply) {
+std::optional<std::string> HttpMutations::refusal(const std::string& space, std::string_view what,
+                                                  const auth::Principal& principal, const HttpHead& head) const {
   const bool is_mutation = what == mutations_path;
   // A page says where it comes from; it uses the socket, where that is looked at.
-  if (request.head.count("origin") > 0) {
+  if (head.count("origin") > 0) {
     Error error;
     error.code = ErrorCode::forbidden;
     error.message = "this door is not for pages; they use the socket";
-    return say(*reply, error);
+    return error_text(status_of(error.code), error);
   }
-  if (request.head.method != (is_mutation ? "POST" : "GET")) {
-    return say(*reply, 405, bad_request(is_mutation ? "mutations are sent by POST" : "a receipt is asked for by GET"));
+  if (head.method != (is_mutation ? "POST" : "GET")) {
+    return error_text(405, bad_request(is_mutation ? "mutations are sent by POST" : "a receipt is asked for by GET"));
   }
   if (space.size() > limits::space_bytes) {
-    return say(*reply, bad_request("space: must be at most " + std::to_string(limits::space_bytes) + " bytes"));
+    return error_text(400, bad_request("space: must be at most " + std::to_string(limits::space_bytes) + " bytes"));
   }
-  if (is_mutation) return answer_mutation(space, principal, request, std::move(reply));
+  if (!is_mutation) {
+    if (head.has_body()) return error_text(413, bad_request("a question for a receipt has no body"));
+    return std::nullopt;
+  }
+  if (!is_json(head.only("content-type"))) {
+    return error_text(415, bad_request("Content-Type must be application/json"));
+  }
+  if (const auto error = no_right_to_write(*model(), principal, space)) {
+    return error_text(status_of(error->code), *error);
+  }
+  return std::nullopt;
+}
+
+void HttpMutations::answer(const std::string& space, std::string_view what, const auth::Principal& principal,
+                           const std::string& body, std::shared_ptr<HttpReply> reply) {
+  if (what == mutations_path) return answer_mutation(space, principal, body, std::move(reply));
   answer_receipt(space, what, principal, std::move(reply));
 }
 
-void HttpMutations::answer_mutation(const std::string& space, const auth::Principal& principal,
-                                    const HttpRequest& request, std::shared_ptr<HttpReply> reply) {
-  if (!is_json(request.head.only("content-type"))) {
-    return say(*reply, 415, bad_request("Content-Type must be application/json"));
-  }
-  auto parsed = parse_mutation_body(request.body);
+void HttpMutations::answer_mutation(const std::string& space, const auth::Principal& principal, const std::string& text,
+                                    std::shared_ptr<HttpReply> reply) {
+  auto parsed = parse_mutation_body(text);
   if (auto* bad = std::get_if<BadRequest>(&parsed)) return say(*reply, bad_request(std::move(bad->message)));
   auto& body = std::get<MutationBody>(parsed);
   body.mutate.space = space;
@@ -158,12 +174,13 @@ void HttpMutations::answer_mutation(const std::string& space, const auth::Princi
   asio::post(io_,
              [this, model, offer = std::get<MutationOffer>(std::move(offered)), reply = std::move(reply)]() mutable {
                MutationCall call = std::move(offer.call);
-               desk_.mutate(std::move(call), [model, offer = std::move(offer), reply](const MutationReply& answer) {
-                 const auto result = answer_of(offer, *model, answer);
-                 if (const auto* error = std::get_if<Error>(&result)) return say(*reply, *error);
-                 const auto& receipt = std::get<ledger::Receipt>(result);
-                 say(*reply, receipts_document(offer.space, receipt.sequence, receipt.text));
-               });
+               mutations_.mutate(std::move(call.request), std::move(call.rules),
+                                 [model, offer = std::move(offer), reply](const MutationReply& answer) {
+                                   const auto result = answer_of(offer, *model, answer);
+                                   if (const auto* error = std::get_if<Error>(&result)) return say(*reply, *error);
+                                   const auto& receipt = std::get<ledger::Receipt>(result);
+                                   say(*reply, receipts_document(offer.space, receipt.sequence, receipt.text));
+                                 });
              });
 }
 
@@ -171,19 +188,18 @@ void HttpMutations::answer_receipt(const std::string& space, std::string_view wh
                                    std::shared_ptr<HttpReply> reply) {
   const auto name = receipt_name(what);
   if (!name) return say(*reply, bad_request("the path must be clients/{client}/receipts/{number}"));
-  ReceiptsCall call{space, name->client, principal_text(principal), name->number - 1, 1};
-  asio::post(io_, [this, model = this->model(), call = std::move(call), number = name->number,
+  ledger::ReceiptsQuery query{space, name->client, principal_text(principal), name->number - 1};
+  asio::post(io_, [this, model = this->model(), query = std::move(query), number = name->number,
                    reply = std::move(reply)]() mutable {
-    const std::string of_space = call.space;
-    desk_.receipts(std::move(call), [model, of_space, number, reply](const ReceiptsReply& found) {
+    const std::string of_space = query.space;
+    reader_.receipts(std::move(query), [model, of_space, number, reply](const ReceiptsReply& found) {
       if (!found) return say(*reply, receipts_error(*model, of_space, number, found.error()));
-      if (!found->receipts.empty()) {
+      if (!found->receipts.empty() && found->receipts.front().number == number) {
         const ledger::Receipt& receipt = found->receipts.front();
         return say(*reply, receipts_document(of_space, receipt.sequence, receipt.text));
       }
-      const Error error = no_receipt(of_space, number, found->end);
-      // A number that was not processed is not found.
-      say(*reply, error.code == ErrorCode::sequence_gap ? 404 : status_of(error.code), error);
+      if (number > found->last) return say(*reply, 404, no_receipt(of_space, number, Kind::sequence_gap));
+      say(*reply, no_receipt(of_space, number, Kind::receipt_pruned));
     });
   });
 }

@@ -4,20 +4,21 @@
 //   POST /v1/spaces/{space}/mutations                              a mutation
 //   GET  /v1/spaces/{space}/clients/{client}/receipts/{number}     the receipt of one
 //
-// Shared by all reactors: requests come on their threads, the ledger's answers on the engine's. The loop and `mutations`
-// outlive it.
+// Shared by all reactors: requests come on their threads, the ledger's answers on the engine's. The loop, `mutations`
+// and `reader` outlive it.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "auth/principal.hpp"
 #include "gateway/active_model.hpp"
 #include "gateway/http_api.hpp"
-#include "gateway/mutation_desk.hpp"
 #include "gateway/mutation_door.hpp"
+#include "ledger/ports.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -32,7 +33,8 @@ struct HttpMutationOptions {
 
 class HttpMutations {
  public:
-  HttpMutations(boost::asio::io_context& io, ledger::Mutations& mutations, HttpMutationOptions options);
+  HttpMutations(boost::asio::io_context& io, ledger::Mutations& mutations, ledger::LogReader& reader,
+                HttpMutationOptions options);
 
   /// Thread-safe. Before the first request.
   void set_model(ActiveModelPtr model);
@@ -42,12 +44,16 @@ class HttpMutations {
   /// Whether `what` (the path behind the space, without the slash) is of this door, whatever the method.
   [[nodiscard]] static bool has(std::string_view what);
 
-  /// The caller is known, `has(what)`.
-  void answer(const std::string& space, std::string_view what, const auth::Principal& principal, HttpRequest request,
-              std::shared_ptr<HttpReply> reply);
+  /// What the head alone forbids a known caller, where `has(what)`: the whole answer. Thread-safe.
+  [[nodiscard]] std::optional<std::string> refusal(const std::string& space, std::string_view what,
+                                                   const auth::Principal& principal, const HttpHead& head) const;
+
+  /// There is no refusal.
+  void answer(const std::string& space, std::string_view what, const auth::Principal& principal,
+              const std::string& body, std::shared_ptr<HttpReply> reply);
 
  private:
-  void answer_mutation(const std::string& space, const auth::Principal& principal, const HttpRequest& request,
+  void answer_mutation(const std::string& space, const auth::Principal& principal, const std::string& text,
                        std::shared_ptr<HttpReply> reply);
   void answer_receipt(const std::string& space, std::string_view what, const auth::Principal& principal,
                       std::shared_ptr<HttpReply> reply);
@@ -55,7 +61,9 @@ class HttpMutations {
 
   boost::asio::io_context& io_;
   const HttpMutationOptions options_;
-  MutationDesk desk_;  // on the loop's thread
+  // On the loop's thread.
+  ledger::Mutations& mutations_;
+  ledger::LogReader& reader_;
   mutable std::mutex mutex_;
   ActiveModelPtr model_;
 };

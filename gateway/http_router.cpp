@@ -12,8 +12,12 @@ namespace {
 
 constexpr std::string_view json = "application/json";
 
-void refuse(HttpReply& reply, int status, std::string_view error, std::string_view fields = {}) {
-  reply.write(http_text(status, json, "{\"error\":\"" + std::string(error) + "\"}\n", fields), [](bool) {});
+std::string refused(int status, std::string_view error, std::string_view fields = {}) {
+  return http_text(status, json, "{\"error\":\"" + std::string(error) + "\"}\n", fields);
+}
+
+void refuse(HttpReply& reply, int status, std::string_view error) {
+  reply.write(refused(status, error), [](bool) {});
   reply.finish();
 }
 
@@ -74,25 +78,48 @@ bool may_read_log(std::string_view claims, std::string_view claim, std::string_v
   return false;
 }
 
-void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
-  const auto target = parse_space_target(request.head.target);
+std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead& head) const {
+  Admitted out;
+  const auto target = parse_space_target(head.target);
   const bool is_log = log_ != nullptr && !log_claim_.empty() && target && target->what == "log";
-  const bool is_of_log = is_log && request.head.method == "GET";
+  out.is_of_log = is_log && head.method == "GET";
   const bool is_of_mutations = target && target->query.empty() && HttpMutations::has(target->what);
-  if (!is_of_log && !is_of_mutations) return refuse(*reply, 404, "not_found");
-  const auto verified = verifier_.verify(bearer_of(request.head), std::chrono::system_clock::now());
+  if (!out.is_of_log && !is_of_mutations) return refused(404, "not_found");
+  auto verified = verifier_.verify(bearer_of(head), std::chrono::system_clock::now());
   if (!verified) {
     log::info("http_refused", {{"reason", verified.error().reason}});
-    return refuse(*reply, 401, "auth_required", "WWW-Authenticate: Bearer\r\n");
+    return refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n");
   }
-  if (is_of_log) return answer_log(*target, *verified, std::move(reply));
-  mutations_->answer(target->space, target->what, *verified, std::move(request), std::move(reply));
+  if (out.is_of_log && !may_read_log(verified->claims, log_claim_, target->space)) return refused(403, "forbidden");
+  if (out.is_of_log && head.has_body()) return refused(413, "bad_request");
+  if (is_of_mutations) {
+    if (auto refusal = mutations_->refusal(target->space, target->what, *verified, head)) return *std::move(refusal);
+  }
+  out.target = *target;
+  out.principal = *std::move(verified);
+  return out;
+}
+
+std::optional<std::string> HttpRouter::refusal(const HttpHead& head) const {
+  auto admitted = admit(head);
+  if (auto* text = std::get_if<std::string>(&admitted)) return std::move(*text);
+  return std::nullopt;
+}
+
+void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  auto admitted = admit(request.head);
+  if (auto* text = std::get_if<std::string>(&admitted)) {
+    reply->write(std::move(*text), [](bool) {});
+    return reply->finish();
+  }
+  const auto& [target, principal, is_of_log] = std::get<Admitted>(admitted);
+  if (is_of_log) return answer_log(target, principal, std::move(reply));
+  mutations_->answer(target.space, target.what, principal, request.body, std::move(reply));
 }
 
 /// The right is the claim's and no policy's: a view shows what its policies admit, the log holds everything ever proposed.
 void HttpRouter::answer_log(const SpaceTarget& target, const auth::Principal& principal,
                             std::shared_ptr<HttpReply> reply) {
-  if (!may_read_log(principal.claims, log_claim_, target.space)) return refuse(*reply, 403, "forbidden");
   LogQuestion question;
   question.space = target.space;
   question.principal = principal;

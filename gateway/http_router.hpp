@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "auth/token_verifier.hpp"
@@ -34,10 +35,18 @@ class HttpRouter final : public HttpApi {
   HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim, HttpMutations* mutations)
       : verifier_(verifier), log_(log), log_claim_(std::move(log_claim)), mutations_(mutations) {}
 
+  [[nodiscard]] std::optional<std::string> refusal(const HttpHead& head) const override;
   void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   [[nodiscard]] std::size_t body_bytes_max() const override { return mutations_->body_bytes_max(); }
 
  private:
+  struct Admitted {
+    SpaceTarget target;
+    auth::Principal principal;
+    bool is_of_log = false;
+  };
+  /// What is asked for and by whom; or the whole answer.
+  [[nodiscard]] std::variant<Admitted, std::string> admit(const HttpHead& head) const;
   void answer_log(const SpaceTarget& target, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);
 
   const auth::TokenVerifier& verifier_;

@@ -129,6 +129,12 @@ std::variant<MutationOffer, Error> offer_mutation(const ActiveModel& model, cons
   return out;
 }
 
+std::optional<Error> no_right_to_write(const ActiveModel& model, const auth::Principal& principal,
+                                       const std::string& space) {
+  if (!model.model || projection::may_write_anything(*model.model, principal.claims, space)) return std::nullopt;
+  return error_of(ErrorCode::forbidden, std::string(nothing_writable), space, 0);
+}
+
 std::variant<ledger::Receipt, Error> answer_of(const MutationOffer& offer, const ActiveModel& model,
                                                const MutationReply& reply) {
   if (!reply) {

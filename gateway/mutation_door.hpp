@@ -31,6 +31,10 @@ struct MutationOffer {
                                                                 const std::string& client, Mutate mutate,
                                                                 const projection::ValueLimits& limits);
 
+/// Where no policy lets the caller write anything in the space, whatever it would be: forbidden.
+[[nodiscard]] std::optional<Error> no_right_to_write(const ActiveModel& model, const auth::Principal& principal,
+                                                     const std::string& space);
+
 /// What is told of a mutation: its receipt, or why there is none.
 [[nodiscard]] std::variant<ledger::Receipt, Error> answer_of(const MutationOffer& offer, const ActiveModel& model,
                                                              const MutationReply& reply);

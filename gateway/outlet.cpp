@@ -6,6 +6,7 @@ namespace viewgate::gateway {
 namespace {
 
 constexpr std::size_t frame_overhead = 128;  // a frame without text, and its place in the lists
+constexpr std::size_t lost_clients_max = 1000;
 
 /// Counted from when it is posted until the reactor has taken it.
 struct Counted {
@@ -32,13 +33,19 @@ void Outlet::put(GroupFramePtr frame) {
 
 void Outlet::put(LoggedReceiptPtr receipt) {
   const std::size_t size = receipt->text.size() + receipt->client_key.size() + frame_overhead;
-  if (receipts_bytes_ + size > bytes_max_) return;  // their clients ask for them
+  if (receipts_bytes_ + size > bytes_max_) {
+    lost_.insert(receipt->client_key);
+    if (lost_.size() > lost_clients_max) all_lost_ = true;
+    if (all_lost_) lost_.clear();
+    return;
+  }
   receipts_bytes_ += size;
   receipts_.push_back(std::move(receipt));
 }
 
 void Outlet::flush(Heads heads) {
-  if (behind_ || (frames_.empty() && heads.empty() && receipts_.empty())) return;
+  const bool has_receipts = !receipts_.empty() || !lost_.empty() || all_lost_;
+  if (behind_ || (frames_.empty() && heads.empty() && !has_receipts)) return;
   const std::size_t waiting = in_flight_->load(std::memory_order_relaxed);
   // One delivery always passes, however large: a bound that nothing fits would stop everything.
   if (waiting > 0 && waiting + bytes_ > bytes_max_) {
@@ -50,7 +57,8 @@ void Outlet::flush(Heads heads) {
     return;
   }
   const std::size_t bytes = std::exchange(bytes_, 0) + std::exchange(receipts_bytes_, 0);
-  Delivery posted{std::exchange(frames_, {}), std::move(heads), std::exchange(receipts_, {})};
+  Delivery posted{std::exchange(frames_, {}), std::move(heads), std::exchange(receipts_, {}), std::exchange(lost_, {}),
+                  std::exchange(all_lost_, false)};
   const auto counted = std::make_shared<const Counted>(std::move(posted), bytes, in_flight_);
   const std::shared_ptr<const Delivery> delivery(counted, &counted->delivery);
   surroundings_.post(reactor_, [delivery](ReactorPort& port) { port.on_delivery(delivery); });

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +28,8 @@ class Outlet {
       : reactor_(reactor), bytes_max_(bytes_max), surroundings_(surroundings) {}
 
   void put(GroupFramePtr frame);
-  /// Receipts cannot be had from history: one that is behind gets them when it goes on, as many as the bound holds.
+  /// Receipts cannot be had from history: one that is behind gets them when it goes on, as many as the bound holds, and the
+  /// names of the clients to which others belonged.
   void put(LoggedReceiptPtr receipt);
 
   /// Posts what was put since the last flush, and these heads, as one delivery; nothing where there is neither.
@@ -47,6 +49,8 @@ class Outlet {
   std::size_t bytes_ = 0;  // of frames_
   std::vector<LoggedReceiptPtr> receipts_;
   std::size_t receipts_bytes_ = 0;
+  std::set<std::string> lost_;  // client keys of dropped receipts
+  bool all_lost_ = false;       // too many of them
   bool behind_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "ledger/commit.hpp"
 #include "ledger/error.hpp"
 #include "ledger/mutation.hpp"
+#include "ledger/ports.hpp"
 
 namespace viewgate::gateway {
 
@@ -68,6 +70,8 @@ struct Delivery {
   std::vector<GroupFramePtr> frames;
   std::vector<std::pair<std::string, ledger::Position>> heads;
   std::vector<LoggedReceiptPtr> receipts;  ///< of commits up to `heads`
+  std::set<std::string> lost;              ///< client keys of which receipts were dropped before
+  bool all_lost = false;                   ///< of any client
 };
 
 /// Documents for one subscriber (or several with the same need): what lies between its position and the ring.
@@ -100,20 +104,7 @@ struct MutationCall {
 };
 using MutationReply = ledger::Result<ledger::MutationAnswer>;
 
-/// Asks for the receipts of a client with numbers above `after`, at most `count_max`; those that are pruned are passed over.
-struct ReceiptsCall {
-  std::string space;
-  std::string client;
-  std::string principal;
-  std::int64_t after = 0;
-  std::size_t count_max = 1;
-};
-/// `end`: why there are no more; receipt where `count_max` was reached.
-struct ReceiptsFound {
-  std::vector<ledger::Receipt> receipts;
-  ledger::MutationAnswer::Kind end = ledger::MutationAnswer::Kind::sequence_gap;
-};
-using ReceiptsReply = ledger::Result<ReceiptsFound>;
+using ReceiptsReply = ledger::Result<ledger::ReceiptsPage>;
 
 /// What the engine tells a reactor. Called on the reactor's thread, in the order in which the engine posted.
 class ReactorPort {
@@ -147,7 +138,7 @@ class EnginePort {
                        std::function<void(HistoryReply)> reply) = 0;
   virtual void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) = 0;
   virtual void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) = 0;
-  virtual void receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) = 0;
+  virtual void receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) = 0;
 };
 
 }  // namespace viewgate::gateway

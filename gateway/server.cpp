@@ -52,9 +52,9 @@ class PostedEngine final : public EnginePort {
       engine_.mutate(reactor, std::move(call), std::move(reply));
     });
   }
-  void receipts(std::size_t reactor, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) override {
-    asio::post(io_, [this, reactor, call = std::move(call), reply = std::move(reply)]() mutable {
-      engine_.receipts(reactor, std::move(call), std::move(reply));
+  void receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) override {
+    asio::post(io_, [this, reactor, query = std::move(query), reply = std::move(reply)]() mutable {
+      engine_.receipts(reactor, std::move(query), std::move(reply));
     });
   }
 
@@ -97,7 +97,7 @@ class Server::Column {
         log_desk_(config.raw_log_claim.empty()
                       ? nullptr
                       : std::make_unique<LogDesk>(log_desk_options(config, conninfo), verifier_)),
-        http_mutations_(io_, mutator_, http_mutation_options(config)),
+        http_mutations_(io_, mutator_, reader_, http_mutation_options(config)),
         router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_) {
     engine_.attach(tailer_);
     engine_.attach(mutator_);

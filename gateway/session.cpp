@@ -260,6 +260,7 @@ std::span<const std::string_view> Session::produce(Now now) {
   message.frames_before(std::exchange(pong_, {}));
   if (revoked_) answers_.clear();  // also what came since
   message.own(std::exchange(answers_, {}));
+  ask_receipts();
   if (phase_ == Phase::open) {
     write_streams(message);
     write_receipts(message);

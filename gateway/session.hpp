@@ -94,8 +94,10 @@ class Session {
 
   // What became of its mutations.
   void on_mutation(const MutationOffer& offer, const MutationReply& reply);
-  void on_receipts(const std::string& space, const ReceiptsReply& reply);
+  void on_receipts(const ReceiptsReply& reply);
   void on_logged_receipt(const LoggedReceipt& receipt);
+  /// Receipts of its client that came through the log could not be kept.
+  void on_lost_receipts();
   /// Principal and client; empty where hello named no client.
   [[nodiscard]] const std::string& client_key() const { return client_key_; }
 
@@ -120,6 +122,14 @@ class Session {
 
   enum class Phase : std::uint8_t { hello, open, closing, closed };
   using Streams = std::vector<std::unique_ptr<Subscription>>;
+
+  /// A question of the client for receipts, as far as it is not answered.
+  struct ReceiptsQuestion {
+    std::string space;
+    std::int64_t after = 0;
+    std::size_t left = limits::receipts_per_answer;
+    ledger::Sequence sequence = {};  ///< of the last receipt that was told
+  };
 
   /// A receipt that waits until the views of its space have come as far.
   struct WaitingReceipt {
@@ -164,6 +174,7 @@ class Session {
   void write_streams(Message& message);
   void write_receipts(Message& message);
   void write_at(Message& message);
+  void ask_receipts();
   void wait_with(WaitingReceipt receipt);
   [[nodiscard]] bool may_be_told(const WaitingReceipt& receipt) const;
   [[nodiscard]] bool was_told(std::string_view space, ledger::Sequence sequence) const;
@@ -198,6 +209,8 @@ class Session {
   auth::Principal principal_;
   std::string client_;
   std::string client_key_;
+  std::deque<ReceiptsQuestion> questions_;
+  bool is_asking_ = false;  // the first of them
   std::vector<WaitingReceipt> receipts_;
   std::size_t receipts_bytes_ = 0;
   std::deque<std::pair<std::string, ledger::Sequence>> told_receipts_;  // the latest

@@ -8,7 +8,9 @@ namespace viewgate::gateway {
 namespace {
 
 constexpr std::size_t told_receipts_max = 64;
+constexpr std::size_t questions_max = 256;
 constexpr std::string_view no_client = "hello named no client: mutations are numbered under one";
+constexpr std::string_view too_many_questions = "too many questions for receipts are not answered yet";
 
 }  // namespace
 
@@ -21,7 +23,21 @@ void Session::handle(const Mutate& mutate, Now) {
 
 void Session::handle(const AskReceipts& ask, Now) {
   if (client_.empty()) return strike({std::nullopt, std::string(no_client), ask.space, std::nullopt});
-  fanout_.ask_receipts({ask.space, client_, principal_text(principal_), ask.after, limits::receipts_per_answer}, *this);
+  if (questions_.size() >= questions_max) {
+    return strike({std::nullopt, std::string(too_many_questions), ask.space, std::nullopt});
+  }
+  questions_.push_back({ask.space, ask.after});
+  ask_receipts();
+}
+
+/// One look-up at a time, and none while what was found before is not written.
+void Session::ask_receipts() {
+  if (is_asking_ || questions_.empty() || closing() || answers_.size() >= limits::server_message_bytes) return;
+  is_asking_ = true;
+  const ReceiptsQuestion& first = questions_.front();
+  ledger::ReceiptsQuery query{first.space, client_,    principal_text(principal_),
+                              first.after, first.left, limits::server_message_bytes};
+  fanout_.ask_receipts(std::move(query), *this);
 }
 
 void Session::on_mutation(const MutationOffer& offer, const MutationReply& reply) {
@@ -35,17 +51,25 @@ void Session::on_mutation(const MutationOffer& offer, const MutationReply& reply
   wait_with({offer.space, receipt.sequence, std::move(receipt.text)});
 }
 
-void Session::on_receipts(const std::string& space, const ReceiptsReply& reply) {
+void Session::on_receipts(const ReceiptsReply& reply) {
+  is_asking_ = false;
   if (closing()) return;
-  if (!reply) return tell(receipts_error(fanout_.model(), space, 0, reply.error()));
-  if (reply->end == ledger::MutationAnswer::Kind::forbidden) return tell(no_receipt(space, 0, reply->end));
-  ledger::Sequence last;
-  for (const ledger::Receipt& each : reply->receipts) {
-    tell(receipts_document(space, each.sequence, each.text));
-    last = each.sequence;
+  ReceiptsQuestion& question = questions_.front();
+  if (!reply) {
+    tell(receipts_error(fanout_.model(), question.space, 0, reply.error()));
+    questions_.pop_front();
+    return ask_receipts();
   }
+  for (const ledger::Receipt& each : reply->receipts) {
+    tell(receipts_document(question.space, each.sequence, each.text));
+    question.after = each.number;
+    question.sequence = each.sequence;
+  }
+  question.left -= std::min(question.left, reply->receipts.size());
   // An empty one: there are no more.
-  if (reply->end != ledger::MutationAnswer::Kind::receipt) tell(receipts_document(space, last, {}));
+  if (!reply->has_more()) tell(receipts_document(question.space, question.sequence, {}));
+  if (!reply->has_more() || question.left == 0) questions_.pop_front();
+  ask_receipts();
 }
 
 /// Only to those who have a view of the space: the others would not know what it came with.
@@ -54,6 +78,12 @@ void Session::on_logged_receipt(const LoggedReceipt& receipt) {
       std::ranges::any_of(streams_, [&](const auto& stream) { return stream->spec().space == receipt.space; });
   if (phase_ != Phase::open || !has_view || was_told(receipt.space, receipt.sequence)) return;
   wait_with({receipt.space, receipt.sequence, receipt.text});
+}
+
+/// Coming back it asks for them; until then it would wait for what does not come.
+void Session::on_lost_receipts() {
+  if (phase_ != Phase::open || streams_.empty()) return;  // such are not told receipts by the log
+  close(close_code::slow_reader, "receipts could not be kept; resume with the stored cursor and ask for them");
 }
 
 void Session::wait_with(WaitingReceipt receipt) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 
+#include "ledger/mutation_form.hpp"
 #include "ledger/part_builder.hpp"
 #include "ledger/pg/pool.hpp"
 #include "ledger/planted.hpp"
@@ -59,7 +60,22 @@ class Reader::Work : public std::enable_shared_from_this<Work> {
     spawn(executor_, run_snapshot(shared_from_this(), std::move(query), time_max, std::move(on_row), std::move(done)));
   }
 
+  void start_receipts(ReceiptsQuery query, std::function<void(Result<ReceiptsPage>)> done) {
+    spawn(executor_, run_receipts(shared_from_this(), std::move(query), std::move(done)));
+  }
+
  private:
+  static boost::asio::awaitable<void> run_receipts(std::shared_ptr<Work> self, ReceiptsQuery query,
+                                                   std::function<void(Result<ReceiptsPage>)> done) {
+    Result<ReceiptsPage> outcome = Error{};
+    try {
+      outcome = co_await self->receipts(std::move(query));
+    } catch (const Failure& failure) {
+      outcome = failure.error();
+    }
+    if (!self->stopped_) done(std::move(outcome));
+  }
+
   static boost::asio::awaitable<void> run_read(std::shared_ptr<Work> self, std::string space, Position after,
                                                std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,
                                                std::function<void(Result<Position>)> done) {
@@ -87,6 +103,7 @@ class Reader::Work : public std::enable_shared_from_this<Work> {
   pg::Task<Position> read(std::string space, Position after, std::size_t bytes_max,
                           std::function<void(CommitPartPtr)> on_part);
   pg::Task<void> read_some(pg::Connection& connection, PartBuilder& builder, const Follower& follower);
+  pg::Task<ReceiptsPage> receipts(ReceiptsQuery query);
   pg::Task<Standing> standing(pg::Connection& connection, const std::string& space, Position position);
 
   pg::Task<Position> snapshot(SnapshotQuery query, Clock::time_point deadline,
@@ -165,6 +182,31 @@ pg::Task<void> Reader::Work::read_some(pg::Connection& connection, PartBuilder& 
   co_return done;
 }
 
+pg::Task<ReceiptsPage> Reader::Work::receipts(ReceiptsQuery query) {
+  auto lease = co_await readers_.acquire(options_.time_max);
+  if (!lease) co_return lease.error();
+  std::string sql =
+      "select last, number, sequence, receipt from viewgate.receipts($1, $2, $3, $4::bigint, $5::int, $6::bigint)";
+  pg::Params params;
+  params.emplace_back(std::move(query.space));
+  params.emplace_back(query.client);
+  params.emplace_back(std::move(query.principal));
+  params.emplace_back(std::to_string(query.after));
+  params.emplace_back(std::to_string(query.count_max));
+  params.emplace_back(std::to_string(query.bytes_max));
+  auto rows = co_await (*lease)->exec(std::move(sql), std::move(params), options_.time_max);
+  if (!rows) co_return rows.error();
+  ReceiptsPage page;
+  for (int i = 0; i < rows->size(); ++i) {
+    const pg::Row row = (*rows)[i];
+    page.last = row.integer(0);
+    if (row.is_null(1)) continue;  // a client without receipts that could be read
+    const Sequence sequence{row.integer(2)};
+    page.receipts.push_back(Receipt{query.client, row.integer(1), sequence, outcome_of(row.text(3)), row.string(3)});
+  }
+  co_return page;
+}
+
 pg::Task<Position> Reader::Work::snapshot(SnapshotQuery query, Clock::time_point deadline,
                                           std::function<bool(std::string_view)> on_row) {
   auto reader = co_await readers_.acquire(time_left(deadline));
@@ -240,6 +282,10 @@ pg::Task<void> Reader::Work::stream_rows(pg::Connection& reader, std::string sql
   auto done = co_await reader.stream(std::move(sql), pg::Params(), std::move(each), time_left(deadline));
   if (!is_late) co_return done;
   co_return Error{errc::timeout, "", "a snapshot took longer than its time limit"};
+}
+
+void Reader::receipts(ReceiptsQuery query, std::function<void(Result<ReceiptsPage>)> done) {
+  work_->start_receipts(std::move(query), std::move(done));
 }
 
 Reader::Reader(boost::asio::io_context& io, const std::string& conninfo, ReaderOptions options)

@@ -36,6 +36,8 @@ class Reader final : public LogReader {
   void snapshot(SnapshotQuery query, std::chrono::milliseconds time_max, std::function<bool(std::string_view)> on_row,
                 std::function<void(Result<Position>)> done) override;
 
+  void receipts(ReceiptsQuery query, std::function<void(Result<ReceiptsPage>)> done) override;
+
   void stop();
 
  private:

@@ -54,6 +54,23 @@ struct SnapshotQuery {
   std::string sql;
 };
 
+/// The receipts of a client with numbers above `after`, in order: at most `count_max`, and not more than `bytes_max` of text
+/// where that is not the first one.
+struct ReceiptsQuery {
+  std::string space;
+  std::string client;
+  std::string principal;
+  std::int64_t after = 0;
+  std::size_t count_max = 1;
+  std::size_t bytes_max = std::size_t{256} * 1024;
+};
+/// Pruned ones are passed over. A client of another principal is answered as one that nobody has used.
+struct ReceiptsPage {
+  std::vector<Receipt> receipts;
+  std::int64_t last = 0;  ///< the client's last processed number; 0: there is none
+  [[nodiscard]] bool has_more() const { return !receipts.empty() && receipts.back().number < last; }
+};
+
 /// Reads from the log and the tables. Errors: unavailable, timeout, history_unavailable, history_diverged, rejected.
 class LogReader {
  public:
@@ -68,6 +85,8 @@ class LogReader {
   /// give up (done then has errc::rejected).
   virtual void snapshot(SnapshotQuery query, std::chrono::milliseconds time_max,
                         std::function<bool(std::string_view)> on_row, std::function<void(Result<Position>)> done) = 0;
+
+  virtual void receipts(ReceiptsQuery query, std::function<void(Result<ReceiptsPage>)> done) = 0;
 };
 
 /// Writes managed collections. Errors: unavailable (the database, or the queue is full: the same request may be sent

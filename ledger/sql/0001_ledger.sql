@@ -723,6 +723,23 @@ language sql stable as $$
   ) d on true
 $$;
 
+-- The receipts of a client with numbers above `after` that are still readable, in order: at most `count_max`, and not more than
+-- `bytes_max` of text but for the first one. `last`: the client's last number, also in a row without receipt where there is none.
+-- No row: nobody has used the client id in this space, or another principal has, which is answered alike.
+create function viewgate.receipts(space text, client text, principal text, after bigint, count_max int, bytes_max bigint)
+returns table (last bigint, number bigint, sequence bigint, receipt text) language sql stable as $$
+  select l.last, k.number, k.sequence, k.receipt
+  from viewgate.clients l
+  left join lateral (
+    select n.*, sum(octet_length(n.receipt)) over (order by n.number) as bytes
+    from (select c.number, c.sequence, c.receipt from viewgate.commits c
+          where c.space = l.space and c.client = l.client and c.number > $4 and c.sequence >= viewgate.retained_from($1)
+          order by c.number limit $5) n) k
+    on k.bytes <= $6 or k.bytes = octet_length(k.receipt)
+  where l.space = viewgate.space_key($1) and l.client = $2 and l.principal = $3
+  order by k.number
+$$;
+
 -- ── retention ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- How long commits stay readable. The rule of a space counts alone; '#default' (no space has such a key) is for all without one.

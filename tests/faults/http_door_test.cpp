@@ -97,7 +97,10 @@ TEST_F(HttpDoor, each_refusal_has_its_status_and_its_name) {
   taken.mutate(space, 1, label("c"));
   EXPECT_THAT(taken.receipt_of(1).text, HasSubstr("\"applied\""));
   expect(post(body(1, label("d"), "theirs")), 403, "forbidden");
-  expect(get("/v1/spaces/" + space + "/clients/theirs/receipts/1"), 403, "forbidden");
+  const Reply theirs = get("/v1/spaces/" + space + "/clients/theirs/receipts/1");
+  expect(theirs, 404, "sequence_gap");
+  EXPECT_EQ(theirs.document.text, get("/v1/spaces/" + space + "/clients/nobodys/receipts/1").document.text)
+      << "which client ids others use is theirs to know";
 }
 
 TEST_F(HttpDoor, without_a_good_token_there_is_one_answer) {
@@ -125,6 +128,50 @@ TEST_F(HttpDoor, a_body_is_bounded_in_size_and_time_and_has_one_length) {
   RawSocket slow(line.port());
   slow.send(head("POST /v1/spaces/" + space + "/mutations", 1000) + "{");
   EXPECT_TRUE(slow.wait_closed()) << "the time for a message is over";
+}
+
+TEST_F(HttpDoor, what_the_head_forbids_is_said_before_the_body_is_asked_for) {
+  const std::string target = "/v1/spaces/" + space + "/mutations";
+  const auto status = [&](const std::string& line_of_request, const std::string& token, const std::string& more = "",
+                          const std::string& type = "application/json") {
+    return send(line_of_request + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token +
+                "\r\nContent-Type: " + type + "\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n" + more + "\r\n")
+        .status;
+  };
+  EXPECT_EQ(status("POST " + target, "x.y.z"), 401);
+  EXPECT_EQ(status("POST " + target, line.reader(), "Origin: https://app.example\r\n"), 403);
+  EXPECT_EQ(status("POST " + target + "/", line.reader()), 404);
+  EXPECT_EQ(status("PUT " + target, line.reader()), 405);
+  EXPECT_EQ(status("GET /v1/spaces/" + space + "/clients/c/receipts/1", line.reader()), 413);
+  EXPECT_EQ(status("POST " + target, line.reader(), "", "text/plain"), 415);
+}
+
+TEST_F(HttpDoor, bodies_that_do_not_come_take_a_bounded_amount_of_memory_and_others_are_told_to_come_back) {
+  GatewayOptions options = line.gateway_options();
+  options.set("--time-handshake", "60s");
+  GatewayProcess fresh(options);
+  const std::string announced =
+      head("POST /v1/spaces/" + space + "/mutations", 1000 * 1000, "Expect: 100-continue\r\n");
+  // Two threads read sixteen of the largest at a time.
+  constexpr int sockets = 40;
+  std::vector<std::unique_ptr<RawSocket>> waiting;
+  int refused = 0;
+  for (int i = 0; i < sockets; ++i) {
+    waiting.push_back(std::make_unique<RawSocket>(fresh.port()));
+    waiting.back()->send(announced);
+    const std::string answer = waiting.back()->read_until("\r\n\r\n");
+    if (answer.starts_with("HTTP/1.1 100 ")) continue;
+    EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("Retry-After: 1\r\n")));
+    ++refused;
+  }
+  EXPECT_GE(refused, sockets - 2 * 17);
+  waiting.clear();
+  const std::string text = body(1, label("a"));
+  EXPECT_TRUE(eventually([&] {
+    RawSocket again(fresh.port());
+    again.send(head("POST /v1/spaces/" + space + "/mutations", text.size()) + text);
+    return again.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 ");
+  })) << "and what they took is given back";
 }
 
 TEST_F(HttpDoor, a_large_body_in_small_pieces_is_taken_whole_and_asked_for_by_continue) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/engine_world.hpp"
+#include "gateway/mutation_door.hpp"
 #include "gateway/protocol_json.hpp"
 
 namespace viewgate::gateway::testing {
@@ -87,6 +88,30 @@ TEST(EngineBacklog, a_reactor_that_takes_nothing_has_a_bounded_backlog_and_is_jo
   EXPECT_THAT(reactor.take(), ElementsAre("joined " + overdrawn->channel + " at " + std::to_string(commits)));
   world.commit(change(commits + 1, 1, 10, -10));
   EXPECT_THAT(reactor.take(), ElementsAre("frame 1001", "head s 1001"));
+}
+
+TEST(EngineBacklog, receipts_that_one_who_takes_nothing_cannot_have_are_told_as_lost) {
+  const auto model = active_model();
+  const auto overdrawn = spec_of(model, subscribe_to("overdrawn"));
+  EngineLimits limits;
+  limits.reactor_backlog_bytes = 4000;
+  World world(limits);
+  world.follow(0, overdrawn, 0);
+  world.reactors[0].take();
+  for (int i = 1; i <= 100; ++i) {
+    const auto part = change(i, i, 10, -10);
+    part->provenance.principal = "ann";
+    part->provenance.client = i <= 50 ? "early" : "late";
+    part->receipt = ledger::CommitReceipt{i, std::string(200, 'x'), ""};
+    world.engine.on_part(part);
+    world.engine.on_turn();
+  }
+  world.run();
+  EXPECT_THAT(world.reactors[0].take(), ::testing::Not(::testing::Contains(HasSubstr("lost"))));
+  world.engine.tick();
+  world.commit(change(101, 1, 10, -10));
+  EXPECT_THAT(world.reactors[0].take(), ::testing::IsSupersetOf({"lost " + client_key_of("ann", "early"),
+                                                                 "lost " + client_key_of("ann", "late")}));
 }
 
 TEST(EngineBacklog, the_other_reactors_do_not_notice_one_that_is_behind) {

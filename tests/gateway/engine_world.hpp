@@ -108,6 +108,9 @@ class FakeReader final : public ledger::LogReader {
                 std::function<void(ledger::Result<ledger::Position>)> done) override {
     snapshots.push_back(Snapshot{std::move(query), std::move(on_row), std::move(done)});
   }
+  void receipts(ledger::ReceiptsQuery, std::function<void(ledger::Result<ledger::ReceiptsPage>)> done) override {
+    done(ledger::ReceiptsPage{});
+  }
   std::deque<Read> reads;
   std::deque<Snapshot> snapshots;
 };
@@ -125,6 +128,7 @@ class FakeReactor final : public ReactorPort {
       told.push_back((frame->whole ? "frame " : "piece ") + std::to_string(frame->position.sequence.value));
       documents += frame->text;
     }
+    for (const auto& client : delivery->lost) told.push_back("lost " + client);
     for (const auto& [space, head] : delivery->heads) {
       told.push_back("head " + space + " " + std::to_string(head.sequence.value));
     }

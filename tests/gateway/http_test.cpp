@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
+
+#include "gateway/engine_world.hpp"
 #include "gateway/http_api.hpp"
 #include "gateway/http_router.hpp"
 #include "gateway/log_line.hpp"
@@ -9,8 +12,11 @@
 namespace viewgate::gateway::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Pair;
+using ::testing::StartsWith;
 
 TEST(SpaceTarget, parts_are_decoded_once_and_only_once) {
   const auto target = parse_space_target("/v1/spaces/a%2Fb%20%25/log?after=7&limit=%31%30");
@@ -42,6 +48,27 @@ TEST(RawLogRight, only_an_array_that_names_the_space_or_all_gives_it) {
     EXPECT_FALSE(may_read_log(claims, claim, "acme")) << claim;
   for (const char* space : {"acm", "acmee", "*", "", "ACME"})
     EXPECT_FALSE(may_read_log(claims, "logs", space)) << space;
+}
+
+TEST(HttpMutations, who_may_write_nothing_is_refused_by_the_head_alone) {
+  struct Nowhere final : ledger::Mutations {
+    void mutate(ledger::MutationRequest, ledger::WriteRulesPtr,
+                std::function<void(ledger::Result<ledger::MutationAnswer>)>) override {}
+    void receipt(std::string, std::string, std::string, std::int64_t,
+                 std::function<void(ledger::Result<ledger::MutationAnswer>)>) override {}
+  } nowhere;
+  boost::asio::io_context io;
+  FakeReader reader;
+  HttpMutations door(io, nowhere, reader, {});
+  door.set_model(active_model());
+  HttpHead head;
+  head.method = "POST";
+  head.fields = {{"content-type", "application/json"}};
+  auth::Principal principal;
+  principal.claims = "{}";
+  const auto refusal = door.refusal("s", "mutations", principal, head);
+  ASSERT_TRUE(refusal);
+  EXPECT_THAT(*refusal, AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("no policy lets this token write anything")));
 }
 
 TEST(HttpHead, fields_are_found_without_regard_to_case_and_only_where_they_are_one) {

@@ -56,7 +56,7 @@ class LoopEngine final : public EnginePort {
   }
 
   void mutate(std::size_t, MutationCall, std::function<void(MutationReply)>) override {}
-  void receipts(std::size_t, ReceiptsCall, std::function<void(ReceiptsReply)>) override {}
+  void receipts(std::size_t, ledger::ReceiptsQuery, std::function<void(ReceiptsReply)>) override {}
 
   static constexpr std::size_t history_bytes = 256 * 1024;
   std::atomic<int> histories = 0;

@@ -55,7 +55,7 @@ class AskedEngine final : public EnginePort {
   void mutate(std::size_t, MutationCall call, std::function<void(MutationReply)> reply) override {
     mutations.push_back({std::move(call), std::move(reply)});
   }
-  void receipts(std::size_t, ReceiptsCall call, std::function<void(ReceiptsReply)> reply) override {
+  void receipts(std::size_t, ledger::ReceiptsQuery call, std::function<void(ReceiptsReply)> reply) override {
     receipt_questions.push_back({std::move(call), std::move(reply)});
   }
 
@@ -64,7 +64,7 @@ class AskedEngine final : public EnginePort {
     std::function<void(MutationReply)> reply;
   };
   struct AskedReceipts {
-    ReceiptsCall call;
+    ledger::ReceiptsQuery call;
     std::function<void(ReceiptsReply)> reply;
   };
   std::deque<AskedMutation> mutations;

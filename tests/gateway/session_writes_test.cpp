@@ -245,6 +245,49 @@ TEST_F(SessionWrites, a_client_that_is_gone_is_not_answered_and_one_that_never_r
   small.forget(*client);
 }
 
+TEST_F(SessionWrites, who_has_lost_receipts_of_the_log_is_closed_and_comes_back_to_ask) {
+  auto tab = open_writer("c"), other = open_writer("d"), without_view = open_writer("c");
+  for (Client* each : {tab.get(), other.get()}) subscribe_live(*each, 4);
+  auto delivery = std::make_shared<Delivery>();
+  delivery->lost.insert(client_key_of(R"(["test","ann"])", "c"));
+  world.fanout.on_delivery(delivery);
+  world.run();
+  EXPECT_EQ(tab->close_code, close_code::slow_reader);
+  EXPECT_EQ(other->close_code, 0);
+  EXPECT_EQ(without_view->close_code, 0) << "it is told none by the log";
+  auto all = std::make_shared<Delivery>();
+  all->all_lost = true;
+  world.fanout.on_delivery(all);
+  world.run();
+  EXPECT_EQ(other->close_code, close_code::slow_reader);
+  for (Client* each : {tab.get(), other.get(), without_view.get()}) world.forget(*each);
+}
+
+TEST_F(SessionWrites, questions_for_receipts_are_looked_up_one_after_the_other_in_bounded_pieces) {
+  auto client = open_writer();
+  auto& asked = world.engine.receipt_questions;
+  for (const char* space : {"s", "t"}) client->say_message(AskReceipts{space, 3});
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].call.bytes_max, limits::server_message_bytes);
+  ledger::ReceiptsPage piece;
+  piece.last = 6;
+  piece.receipts.push_back({"c", 4, ledger::Sequence{14}, ledger::Outcome::applied, text_of(4)});
+  asked[0].reply(piece);
+  world.run();
+  ASSERT_EQ(asked.size(), 2U) << "the rest of the first";
+  EXPECT_EQ(asked[1].call.space, "s");
+  EXPECT_EQ(asked[1].call.after, 4);
+  EXPECT_EQ(asked[1].call.count_max, limits::receipts_per_answer - 1);
+  asked[1].reply(ledger::Error{ledger::errc::unavailable, "", ""});
+  world.run();
+  ASSERT_EQ(asked.size(), 3U);
+  EXPECT_EQ(asked[2].call.space, "t");
+  asked[2].reply(ledger::ReceiptsPage{});
+  world.run();
+  EXPECT_EQ(types(client->take()), (std::vector<std::string>{"receipts", "error", "receipts"}));
+  world.forget(*client);
+}
+
 TEST_F(SessionWrites, receipts_that_are_asked_for_come_in_order_and_their_end_is_told) {
   auto client = open_writer();
   client->say_message(AskReceipts{"s", 3});
@@ -253,7 +296,8 @@ TEST_F(SessionWrites, receipts_that_are_asked_for_come_in_order_and_their_end_is
   EXPECT_EQ(asked.call.after, 3);
   EXPECT_EQ(asked.call.client, "c");
   EXPECT_EQ(asked.call.count_max, limits::receipts_per_answer);
-  ReceiptsFound found;
+  ledger::ReceiptsPage found;
+  found.last = 5;
   for (const std::int64_t number : {4, 5}) {
     found.receipts.push_back({"c", number, ledger::Sequence{number + 10}, ledger::Outcome::applied, text_of(number)});
   }

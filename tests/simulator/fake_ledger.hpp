@@ -103,6 +103,11 @@ class FakeReader final : public ledger::LogReader {
                 std::function<bool(std::string_view)> on_row,
                 std::function<void(ledger::Result<ledger::Position>)> done) override;
 
+  /// Nobody writes mutations here.
+  void receipts(ledger::ReceiptsQuery, std::function<void(ledger::Result<ledger::ReceiptsPage>)> done) override {
+    done(ledger::ReceiptsPage{});
+  }
+
   /// One step of one question, if there is any.
   void step();
   [[nodiscard]] bool idle() const { return jobs_.empty(); }

@@ -30,7 +30,7 @@ class SimGateway::PostingEngine final : public gateway::EnginePort {
               std::function<void(gateway::MutationReply)> reply) override {
     post(reactor, [this, reactor, call, reply] { owner_.engine_.mutate(reactor, call, reply); });
   }
-  void receipts(std::size_t reactor, gateway::ReceiptsCall call,
+  void receipts(std::size_t reactor, ledger::ReceiptsQuery call,
                 std::function<void(gateway::ReceiptsReply)> reply) override {
     post(reactor, [this, reactor, call, reply] { owner_.engine_.receipts(reactor, call, reply); });
   }
