@@ -4,15 +4,6 @@
 
 namespace viewgate::gateway {
 
-std::size_t bytes_of(const ledger::CommitPart& part) {
-  std::size_t out = sizeof(ledger::CommitPart) + part.space.size();
-  for (const auto& change : part.changes) {
-    out += sizeof(ledger::Change) + change.collection.size() + change.key.size();
-    out += (change.before ? change.before->size() : 0) + (change.after ? change.after->size() : 0);
-  }
-  return out;
-}
-
 void RecentCommits::restart(ledger::Position begin) {
   begin_ = begin;
   commits_.clear();
@@ -29,7 +20,7 @@ void RecentCommits::append(const ledger::CommitPartPtr& part) {
   }
   open_.position = part->position;
   if (!open_too_large_) {
-    const auto bytes = bytes_of(*part);
+    const auto bytes = ledger::bytes_of(*part);
     open_.bytes += bytes;
     bytes_ += bytes;
     open_.parts.push_back(part);

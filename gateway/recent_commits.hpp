@@ -11,8 +11,6 @@
 
 namespace viewgate::gateway {
 
-[[nodiscard]] std::size_t bytes_of(const ledger::CommitPart& part);
-
 class RecentCommits {
  public:
   explicit RecentCommits(std::size_t bytes_max) : bytes_max_(bytes_max) {}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,7 +67,7 @@ struct Provenance {
 struct CommitReceipt {
   std::int64_t number = 0;  ///< of the client's requests in this space
   std::string text;         ///< JSON, byte by byte what the client was answered
-  std::string body;         ///< the request, with all proposed values: for readers of the raw log only
+  std::string body;         ///< the request, with all proposed values: only readers of the raw log get it
 };
 
 /// One commit, whole. What `Store::pull` returns.
@@ -82,7 +83,8 @@ struct Commit {
 /// changes is never held whole. Small commits (nearly all) are one part with first == last == true.
 /// Invariants: the parts of a commit follow each other with no other commit of the space between them. `by_key`:
 /// changes are ordered by (collection, key, ordinal) instead of by ordinal. All changes of one record are in one part: a
-/// commit that is not `by_key` is one part.
+/// commit that is not `by_key` is one part. A change that stands for several of its record has the first one's before,
+/// and of the last one everything else.
 struct CommitPart {
   std::string space;
   Position position;
@@ -91,9 +93,15 @@ struct CommitPart {
   bool first = true;
   bool last = true;
   bool by_key = false;
-  std::optional<CommitReceipt> receipt{};  ///< of a mutation; its commit is one part
+  std::optional<CommitReceipt> receipt{};  ///< of a mutation; in the last part
 };
 using CommitPartPtr = std::shared_ptr<const CommitPart>;
+
+/// What these hold of memory, in bytes: all their texts and themselves.
+[[nodiscard]] std::size_t bytes_of(const Change& change);
+[[nodiscard]] std::size_t bytes_of(const Provenance& provenance);
+[[nodiscard]] std::size_t bytes_of(const CommitReceipt& receipt);
+[[nodiscard]] std::size_t bytes_of(const CommitPart& part);
 
 /// The seed's page: whole commits, the cursor after the last one (the given cursor when empty), and whether more waits.
 struct PullPage {

@@ -165,11 +165,14 @@ pg::Task<Position> Reader::Work::read(std::string space, Position after, std::si
 }
 
 pg::Task<void> Reader::Work::read_some(pg::Connection& connection, PartBuilder& builder, const Follower& follower) {
-  std::string sql = "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int)";
+  std::string sql = kReadForViews;
   pg::Params params;
   params.emplace_back(pg::array_text(std::vector<std::string>(1, follower.space)));
   params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, follower.position.sequence.value)));
   params.emplace_back(std::to_string(options_.changes_per_read));
+  const auto stamp = static_cast<std::int64_t>(follower.position.stamp.value);
+  params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, stamp)));
+  params.emplace_back(std::to_string(options_.part_bytes_max));
   const auto add = [&](const pg::Row& row) {
     builder.add(row);
     return !stopped_;

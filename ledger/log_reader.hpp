@@ -20,7 +20,7 @@ namespace viewgate::ledger {
 
 struct ReaderOptions {
   std::size_t connections_max = 4;                        ///< reads and snapshots at a time; more wait
-  std::size_t part_bytes_max = std::size_t{1024} * 1024;  ///< of record text in one CommitPart
+  std::size_t part_bytes_max = std::size_t{1024} * 1024;  ///< of one CommitPart, soft by two records
   std::size_t changes_per_read = 5000;                    ///< soft: a commit is never cut
   /// For a connection or a lock; six times that for the next row of the log.
   std::chrono::milliseconds time_max{10000};

@@ -55,7 +55,7 @@ struct MutationRequest {
   std::string body;
 };
 
-constexpr std::size_t kMutationsMax = 500;  ///< of one request: not more than what a commit is read whole with
+constexpr std::size_t kMutationsMax = 500;  ///< of one request
 
 enum class Outcome : std::uint8_t { applied, no_op, rejected };
 

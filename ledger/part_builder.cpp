@@ -1,5 +1,7 @@
 #include "ledger/part_builder.hpp"
 
+#include <utility>
+
 #include "ledger/pg/result.hpp"
 
 namespace viewgate::ledger {
@@ -27,7 +29,8 @@ enum Column {
   column_client,
   column_number,
   column_receipt,
-  column_body
+  column_body,
+  column_by_key
 };
 
 std::optional<ChangeKind> kind_of(std::string_view letter) {
@@ -41,8 +44,8 @@ std::optional<ChangeKind> kind_of(std::string_view letter) {
 
 }  // namespace
 
-PartBuilder::PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, Erased erased)
-    : part_bytes_max_(part_bytes_max), on_part_(std::move(on_part)), erased_(erased) {}
+PartBuilder::PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, ReadFor reader)
+    : part_bytes_max_(part_bytes_max), on_part_(std::move(on_part)), reader_(reader) {}
 
 void PartBuilder::follow(FollowerPtr follower) { followers_.insert_or_assign(follower->space, follower); }
 
@@ -63,9 +66,10 @@ void PartBuilder::sign(const pg::Row& row) {
   provenance.fields = row.text(column_fields);
   provenance.principal = row.text(column_principal);
   provenance.client = row.text(column_client);
-  if (row.is_null(column_number)) return;
-  part_->receipt = CommitReceipt{row.integer(column_number), row.string(column_receipt), row.string(column_body)};
-  part_bytes_ += part_->receipt->text.size() + part_->receipt->body.size();
+  if (!row.is_null(column_number)) {
+    part_->receipt = CommitReceipt{row.integer(column_number), row.string(column_receipt), row.string(column_body)};
+  }
+  part_bytes_ = bytes_of(*part_);
 }
 
 void PartBuilder::finish() {
@@ -101,8 +105,8 @@ bool PartBuilder::begin_commit(const pg::Row& row) {
   part_->provenance.role = row.text(column_role);
   part_->provenance.at = row.text(column_at);
   part_->first = skip_ == 0;
-  part_->by_key = changes_ > kByKeyAbove;
-  part_bytes_ = 0;
+  part_->by_key = row.boolean(column_by_key);
+  part_bytes_ = bytes_of(*part_);
   return true;
 }
 
@@ -111,14 +115,14 @@ void PartBuilder::append(const pg::Row& row) {
   const std::int64_t ordinal = row.integer(column_ordinal);
   const auto kind = kind_of(row.text(column_kind));
   if (!kind || (!part_->by_key && ordinal != received_ - 1)) return fail(errc::log_corrupt);
-  if (kind == ChangeKind::erased && erased_ == Erased::is_fault) return fail(errc::history_erased);
-
+  if (kind == ChangeKind::erased && reader_ == ReadFor::views) return fail(errc::history_erased);
   const std::string_view collection = row.text(column_collection);
   const std::string_view key = row.text(column_key);
-  if (part_->by_key && part_bytes_ >= part_bytes_max_) {
+  if (part_->by_key && part_bytes_ >= part_bytes_max_ && !part_->changes.empty()) {
     const Change& previous = part_->changes.back();
-    const bool same_record = previous.key == key && previous.collection == collection;
-    if (!same_record) hand_on(false);
+    const bool is_same_record = previous.key == key && previous.collection == collection;
+    if (is_same_record && reader_ == ReadFor::views) return merge(row, *kind);
+    if (!is_same_record) hand_on(false);
     if (!part_) return;  // unwatched by whoever took the part
   }
   Change& change = part_->changes.emplace_back();
@@ -129,7 +133,19 @@ void PartBuilder::append(const pg::Row& row) {
   change.before = row.optional_string(column_before);
   change.after = row.optional_string(column_after);
   if (!row.is_null(column_groups)) change.groups = pg::texts_of(row.text(column_groups));
-  part_bytes_ += key.size() + (change.before ? change.before->size() : 0) + (change.after ? change.after->size() : 0);
+  part_bytes_ += bytes_of(change);
+  if (received_ == changes_) hand_on(true);
+}
+
+/// The part's last change is of the same record: it now leads from where it began to where this one ends.
+void PartBuilder::merge(const pg::Row& row, ChangeKind kind) {
+  Change& change = part_->changes.back();
+  part_bytes_ -= bytes_of(change);
+  change.ordinal = row.integer(column_ordinal);
+  change.kind = kind;
+  change.after = row.optional_string(column_after);
+  if (!row.is_null(column_groups)) change.groups = pg::texts_of(row.text(column_groups));
+  part_bytes_ += bytes_of(change);
   if (received_ == changes_) hand_on(true);
 }
 
@@ -137,7 +153,6 @@ void PartBuilder::append(const pg::Row& row) {
 void PartBuilder::hand_on(bool is_last) {
   part_->last = is_last;
   bytes_ += part_bytes_;
-  part_bytes_ = 0;
   std::unique_ptr<CommitPart> rest;
   if (is_last) {
     follower_->position = part_->position;
@@ -151,8 +166,10 @@ void PartBuilder::hand_on(bool is_last) {
     rest->position = part_->position;
     rest->provenance = part_->provenance;
     rest->by_key = part_->by_key;
+    rest->receipt = std::exchange(part_->receipt, std::nullopt);
     rest->first = false;
   }
+  part_bytes_ = rest ? bytes_of(*rest) : 0;
   const CommitPartPtr done = std::move(part_);
   part_ = std::move(rest);
   on_part_(done);

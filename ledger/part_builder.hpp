@@ -19,10 +19,12 @@ namespace pg {
 class Row;
 }
 
-/// Commits with more changes are read ordered by (collection, key, ordinal), and only those are cut into parts: between two
-/// changes of one record no part may end, or an early one would show what a later one takes back. The same number stands
-/// in viewgate.read_log.
-constexpr std::int64_t kByKeyAbove = 500;
+/// Reads the log for views: spaces, positions (sequences, stamps) after which, changes per space, bytes of a part. Without
+/// the requests of mutations, which only readers of the raw log get. Commits with more changes or bytes than one part
+/// should have are ordered by (collection, key, ordinal), and only those are cut into parts: between two changes of one
+/// record no part may end, or an early one would show what a later one takes back.
+constexpr const char* kReadForViews =
+    "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int, $4::bigint[], $5::bigint, false)";
 
 /// How far one reader of one space has come. A connection may break inside a commit: what was handed on of it is
 /// remembered, so that the next read goes on where it was, or finds that the commit is another one.
@@ -38,13 +40,14 @@ struct Follower {
 };
 using FollowerPtr = std::shared_ptr<Follower>;
 
-/// What a change is whose values were erased: a fault for views, which cannot tell from it who was inside; or a change
-/// like others for who reads the raw log.
-enum class Erased : std::uint8_t { is_fault, is_change };
+/// Who reads. For views, a change whose values were erased is a fault (they cannot tell from it who was inside), and
+/// changes of one record of which a part is too full become one: a view tells their net effect. Who reads the raw log
+/// gets every change.
+enum class ReadFor : std::uint8_t { views, raw_log };
 
 class PartBuilder {
  public:
-  PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, Erased erased = Erased::is_fault);
+  PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, ReadFor reader = ReadFor::views);
 
   /// Rows of the follower's space are for it; rows of spaces that nobody follows are ignored.
   void follow(FollowerPtr follower);
@@ -54,7 +57,7 @@ class PartBuilder {
   /// After the last row: a commit that is not complete is a fault.
   void finish();
 
-  /// Record text and keys handed on so far.
+  /// What was handed on so far.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
@@ -62,12 +65,13 @@ class PartBuilder {
   bool begin_commit(const pg::Row& row);
   void sign(const pg::Row& row);
   void append(const pg::Row& row);
+  void merge(const pg::Row& row, ChangeKind kind);
   void hand_on(bool is_last);
   void fail(errc why);
 
   const std::size_t part_bytes_max_;
   const std::function<void(CommitPartPtr)> on_part_;
-  const Erased erased_;
+  const ReadFor reader_;
   std::map<std::string, FollowerPtr, std::less<>> followers_;
 
   std::string space_;

@@ -24,11 +24,7 @@ class PageFiller {
     if (is_full_) return;
     const auto weight = std::max<std::int64_t>(1, static_cast<std::int64_t>(part.changes.size()));
     const bool is_whole = part.first && part.last;
-    std::size_t bytes = part.receipt ? part.receipt->text.size() + part.receipt->body.size() : 0;
-    for (const Change& change : part.changes) {
-      bytes +=
-          change.key.size() + (change.before ? change.before->size() : 0) + (change.after ? change.after->size() : 0);
-    }
+    const std::size_t bytes = bytes_of(part);
     is_too_large_ = page_.commits.empty() && (!is_whole || bytes > bytes_max_);
     const bool fits = page_.commits.empty() || (used_ + weight <= limit_ && used_bytes_ + bytes <= bytes_max_);
     if (is_too_large_ || !is_whole || !fits) {
@@ -67,11 +63,11 @@ pg::Task<PullPage> Store::pull(std::string space, Sequence after, std::int64_t l
 
   PageFiller filler(limit, options_.page_bytes_max);
   const auto take = [&filler](const CommitPartPtr& part) { filler.take(*part); };
-  PartBuilder builder(options_.page_bytes_max, take, Erased::is_change);
+  PartBuilder builder(options_.page_bytes_max, take, ReadFor::raw_log);
   const auto follower = std::make_shared<Follower>(space, Position{after, Stamp{}});
   builder.follow(follower);
   std::function<bool()> goes_on = [&filler] { return !filler.is_full(); };
-  auto done = co_await read(**lease, builder, follower, limit, std::move(goes_on), nullptr);
+  auto done = co_await read(**lease, builder, follower, limit, options_.page_bytes_max, std::move(goes_on), nullptr);
   if (!done && !filler.is_full()) co_return done.error();
   auto ended = co_await end(**lease);
   if (!ended) co_return ended.error();
@@ -99,10 +95,10 @@ pg::Task<LogPage> Store::stream(FollowerPtr follower, std::int64_t limit, std::f
     follower->is_watched = !is_enough;
   };
   follower->is_watched = true;
-  PartBuilder builder(options_.part_bytes_max, take, Erased::is_change);
+  PartBuilder builder(options_.part_bytes_max, take, ReadFor::raw_log);
   builder.follow(follower);
   std::function<bool()> goes_on = [&is_enough] { return !is_enough; };
-  auto done = co_await read(**lease, builder, follower, limit, std::move(goes_on), pace);
+  auto done = co_await read(**lease, builder, follower, limit, options_.part_bytes_max, std::move(goes_on), pace);
   if (!done && !is_enough) co_return done.error();
   auto ended = co_await end(**lease);
   if (!ended) co_return ended.error();
@@ -150,12 +146,13 @@ pg::Task<void> Store::end(pg::Connection& connection) {
 
 /// One page's rows become parts. Errors: those of the connection (`rejected` where goes_on said no), log_corrupt.
 pg::Task<void> Store::read(pg::Connection& connection, PartBuilder& builder, const FollowerPtr& follower,
-                           std::int64_t limit, std::function<bool()> goes_on, pg::Pace* pace) {
-  std::string sql = "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int)";
+                           std::int64_t limit, std::size_t part_bytes, std::function<bool()> goes_on, pg::Pace* pace) {
+  std::string sql = "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int, null, $4::bigint)";
   pg::Params params;
   params.emplace_back(pg::array_text(std::vector<std::string>(1, follower->space)));
   params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, follower->position.sequence.value)));
   params.emplace_back(std::to_string(std::min<std::int64_t>(limit, std::numeric_limits<std::int32_t>::max())));
+  params.emplace_back(std::to_string(part_bytes));
   std::function<bool(const pg::Row&)> on_row = [&](const pg::Row& row) {
     builder.add(row);
     return goes_on();

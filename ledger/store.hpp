@@ -26,8 +26,8 @@ struct LogPage {
 };
 
 struct StoreOptions {
-  std::size_t part_bytes_max = std::size_t{1024} * 1024;       ///< of record text in one part of a stream
-  std::size_t page_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of record text and keys in one page
+  std::size_t part_bytes_max = std::size_t{1024} * 1024;       ///< of one part of a stream; see `stream`
+  std::size_t page_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of all that one page holds
   std::chrono::milliseconds time_max{10000};
 };
 
@@ -44,7 +44,7 @@ class Store {
   /// (below the horizon), commit_too_large, log_corrupt.
   pg::Task<PullPage> pull(std::string space, Sequence after, std::int64_t limit);
 
-  /// The same page in parts (of part_bytes_max; commits of up to 500 changes are one), never held whole: `on_part` gets
+  /// The same page in parts (of part_bytes_max; all changes of one record are in one), never held whole: `on_part` gets
   /// each as it comes and returns false where that is enough. The page then ends with the last whole commit, and the
   /// follower remembers what was handed on of the next one: a later call goes on right behind it, in a transaction of
   /// its own. While `pace` says that its taker is full, nothing is read, and the server waits, holding a snapshot: not for
@@ -63,7 +63,7 @@ class Store {
   pg::Task<LogPage> begin(pg::Connection& connection, std::string space, Sequence after, std::int64_t limit);
   pg::Task<void> end(pg::Connection& connection);
   pg::Task<void> read(pg::Connection& connection, PartBuilder& builder, const FollowerPtr& follower, std::int64_t limit,
-                      std::function<bool()> goes_on, pg::Pace* pace);
+                      std::size_t part_bytes, std::function<bool()> goes_on, pg::Pace* pace);
 
   pg::Pool& pool_;
   const StoreOptions options_;

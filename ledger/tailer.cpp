@@ -287,14 +287,22 @@ pg::Task<void> Tailer::Runner::look() {
   auto rows = co_await look_once();
   if (!rows) co_return rows.error();
   const int last = rows->size() - 1;
+  std::vector<FollowerPtr> suspects;
   for (int i = 0; i < last; ++i) {
     const pg::Row row = (*rows)[i];
-    note_erased(row.string(0), Sequence{row.integer(7)});
-    watchlist_.note_head(row.string(0), Sequence{row.integer(1)});
+    const std::string space = row.string(0);
+    const Sequence head{row.integer(1)};
+    if (FollowerPtr follower = watchlist_.gone_back(space, head)) {
+      suspects.push_back(std::move(follower));
+    } else {
+      note_erased(space, Sequence{row.integer(7)});
+      watchlist_.note_head(space, head);
+    }
   }
   // After a look that had to skip something, the next one tells the same moves again: they are no news.
   if (last >= 0) summarize((*rows)[last], last > 0 && !last_look_skipped_);
-  co_return Result<void>();
+  if (suspects.empty()) co_return Result<void>();
+  co_return co_await verify(std::move(suspects));  // before anything is read
 }
 
 void Tailer::Runner::summarize(const pg::Row& row, bool has_moved) {
@@ -321,18 +329,22 @@ pg::Task<void> Tailer::Runner::read() {
   PartBuilder builder(options_.part_bytes_max, [this](CommitPartPtr part) { hand_on(std::move(part)); });
   std::vector<std::string> spaces;
   std::vector<std::int64_t> afters;
+  std::vector<std::int64_t> stamps;
   std::vector<Sequence> before;
   for (const FollowerPtr& follower : followers) {
     builder.follow(follower);
     spaces.push_back(follower->space);
     afters.push_back(follower->position.sequence.value);
+    stamps.push_back(static_cast<std::int64_t>(follower->position.stamp.value));
     before.push_back(follower->position.sequence);
   }
-  std::string sql = "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int)";
+  std::string sql = kReadForViews;
   pg::Params params;
   params.emplace_back(pg::array_text(spaces));
   params.emplace_back(pg::array_text(afters));
   params.emplace_back(std::to_string(options_.changes_per_read));
+  params.emplace_back(pg::array_text(stamps));
+  params.emplace_back(std::to_string(options_.part_bytes_max));
   std::function<bool(const pg::Row&)> on_row = [this, &builder](const pg::Row& row) {
     builder.add(row);
     return !stopped_;
@@ -341,7 +353,7 @@ pg::Task<void> Tailer::Runner::read() {
                                              kSilenceShare * options_.time_max);
   if (!done) co_return done.error();
   builder.finish();
-  auto suspects = watchlist_.settle(followers, before);  // pruned before they were read, or worse
+  auto suspects = watchlist_.settle(followers, before);  // pruned before they were read, another history, or worse
   if (suspects.empty()) co_return Result<void>();
   co_return co_await verify(std::move(suspects));
 }
@@ -365,10 +377,7 @@ void Tailer::Runner::hand_on(CommitPartPtr part) {
   ++stats_.parts;
   stats_.changes += part->changes.size();
   has_handed_on_ = true;
-  for (const Change& change : part->changes) {
-    turn_bytes_ +=
-        change.key.size() + (change.before ? change.before->size() : 0) + (change.after ? change.after->size() : 0);
-  }
+  turn_bytes_ += bytes_of(*part);
   sink_.on_part(std::move(part));
   if (turn_bytes_ >= options_.turn_bytes_max) end_turn();
 }

@@ -28,7 +28,7 @@ struct TailerOptions {
   TailerTimes times;
   /// For a connection or an answer; six times that for the next row of the log.
   std::chrono::milliseconds time_max{10000};
-  std::size_t part_bytes_max = std::size_t{1024} * 1024;      ///< of record text in one CommitPart
+  std::size_t part_bytes_max = std::size_t{1024} * 1024;      ///< of one CommitPart, soft by two records
   std::size_t turn_bytes_max = std::size_t{4} * 1024 * 1024;  ///< handed on between two on_turn
   std::size_t changes_per_read = 5000;                        ///< per space, soft: a commit is never cut
   std::size_t spaces_per_read = 256;

@@ -1,7 +1,5 @@
 #include "ledger/watchlist.hpp"
 
-#include <algorithm>
-
 namespace viewgate::ledger {
 
 bool Watchlist::watch(const std::string& space) {
@@ -56,7 +54,7 @@ void Watchlist::note_head(const std::string& space, Sequence head) {
   const auto found = watched_.find(space);
   if (found == watched_.end() || !found->second.follower) return;
   Watched& watched = found->second;
-  watched.head = std::max(watched.head, head);
+  watched.head = head;
   if (watched.head > watched.follower->position.sequence) mark_dirty(space, watched);
 }
 
@@ -65,6 +63,11 @@ bool Watchlist::note_erased(const std::string& space, Sequence through) {
   if (found == watched_.end() || !found->second.follower || through <= found->second.erased_through) return false;
   found->second.erased_through = through;
   return true;
+}
+
+FollowerPtr Watchlist::gone_back(const std::string& space, Sequence head) const {
+  const auto found = watched_.find(space);
+  return found != watched_.end() && head < found->second.head ? found->second.follower : nullptr;
 }
 
 void Watchlist::mark_dirty(const std::string& space, Watched& watched) {

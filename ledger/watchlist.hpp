@@ -34,6 +34,8 @@ class Watchlist {
   void note_head(const std::string& space, Sequence head);
   /// Values of commits up to there are erased. True: that is news, and the space is followed.
   [[nodiscard]] bool note_erased(const std::string& space, Sequence through);
+  /// The space's follower, where the ledger was known to have more than that: its history is not what it was. Else null.
+  [[nodiscard]] FollowerPtr gone_back(const std::string& space, Sequence head) const;
   [[nodiscard]] bool has_dirty() const { return !dirty_.empty(); }
   /// The next followers to read for, first come first served; may be fewer, as unwatched ones are left out.
   [[nodiscard]] std::vector<FollowerPtr> take_dirty(std::size_t count_max);

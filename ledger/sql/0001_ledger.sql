@@ -673,45 +673,55 @@ end $$;
 
 -- The log of several spaces, each after its own sequence: whole commits in order, as many per space as fit `max_changes` (a commit
 -- without changes counts as one; the first one always comes). Rows come ordered: by space as given, sequence, and inside a commit
--- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 500 changes. A commit without changes gives one row
--- with ordinal -1; so does, before its changes, one that a client or a tag has signed: only that row has the columns from
--- request_id on. One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes is never held whole.
--- Missing sequences mean that the log was pruned there: compare with retained_from.
-create function viewgate.read_log(spaces text[], afters bigint[], max_changes int)
+-- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 500 changes, or more than `part_bytes` of text
+-- (null: no such limit). A commit without changes gives one row with ordinal -1; so does, before its changes, one that a client or
+-- a tag has signed: only that row has the columns from request_id to body. `stamps`: of `afters`; where the ledger has another one,
+-- the space gives no row (null: not asked). One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes
+-- is never held whole. Missing sequences mean that the log was pruned there: compare with retained_from.
+create function viewgate.read_log(spaces text[], afters bigint[], max_changes int, stamps bigint[] default null,
+                                  part_bytes bigint default null, with_requests boolean default true)
 returns table (space text, sequence bigint, stamp bigint, source text, role text, at text, changes bigint,
                ordinal bigint, kind "char", collection text, key text, before text, after text, groups text[],
-               request_id text, fields text, principal text, client text, number bigint, receipt text, body text)
+               request_id text, fields text, principal text, client text, number bigint, receipt text, body text, by_key boolean)
 language sql stable as $$
   select s.name, c.sequence, c.stamp, c.source, c.role::text,
          to_char(c.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), c.changes,
          coalesce(d.ordinal, -1), d.kind, d.collection, d.key, d.before, d.after, d.groups,
-         d.request_id, d.fields, d.principal, d.client, d.number, d.receipt, d.body
-  from unnest(spaces, afters) with ordinality s(name, after, nth)
+         d.request_id, d.fields, d.principal, d.client, d.number, d.receipt, d.body, c.by_key
+  from unnest(spaces, afters, stamps) with ordinality s(name, after, stamp, nth)
   cross join lateral (
-    select b.* from (
+    select b.*,
+           b.changes > 500 or b.changes > 1 and coalesce((
+             select sum(coalesce(octet_length(h.before), 0) + coalesce(octet_length(h.after), 0)) from viewgate.changes h
+             where h.space = b.space and h.part = b.part) > part_bytes, false) as by_key
+    from (
       select c.*, sum(greatest(c.changes, 1)) over (order by c.sequence) as total
       from (select c.* from viewgate.commits c
             where c.space = viewgate.space_key(s.name) and c.sequence > s.after
+              and (s.stamp is null or s.stamp = coalesce(
+                    (select k.stamp from viewgate.commits k where k.space = viewgate.space_key(s.name) and k.sequence = s.after),
+                    (select h.base_stamp from viewgate.horizons h
+                     where h.space = viewgate.space_key(s.name) and h.retained_from - 1 = s.after), s.stamp))
             order by c.sequence limit max_changes) c) b
     where b.total <= max_changes or b.total = greatest(b.changes, 1)
-    order by b.sequence) c
+    order by b.sequence offset 0) c
   left join lateral (
     (select -1::bigint as ordinal, null::"char" as kind, null::text as collection, null::text as key, null::text as before,
             null::text as after, null::text[] as groups,
-            c.request_id, c.fields, c.principal, c.client::text, c.number, c.receipt, c.body
+            c.request_id, c.fields, c.principal, c.client::text, c.number, c.receipt, case when with_requests then c.body end as body
      where c.client is not null or c.request_id is not null or c.fields is not null)
     union all
     -- Nearly every commit: written by one statement, read in the order of the index.
     (select row_number() over (order by h.counter) - 1, h.kind, h.collection, h.key, h.before, h.after, h.groups,
             null, null, null, null, null, null, null
      from viewgate.changes h
-     where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes <= 500
+     where h.space = c.space and h.part = c.part and c.statements = 1 and not c.by_key
      order by h.counter)
     union all
     (select o.*, null, null, null, null, null, null, null from (
        select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after, h.groups
        from viewgate.changes h
-       where h.space = c.space and h.part = c.part and c.statements = 1 and c.changes > 500) o
+       where h.space = c.space and h.part = c.part and c.statements = 1 and c.by_key) o
      order by o.collection, o.key, o.ordinal)
     union all
     (select o.*, null, null, null, null, null, null, null from (
@@ -719,7 +729,7 @@ language sql stable as $$
               h.kind, h.collection, h.key, h.before, h.after, h.groups
        from viewgate.changes h left join viewgate.places(c.space, c.part) p on p.counter = h.counter
        where h.space = c.space and h.part = c.part and c.statements > 1) o
-     order by case when c.changes > 500 then o.collection end, case when c.changes > 500 then o.key end, o.ordinal)
+     order by case when c.by_key then o.collection end, case when c.by_key then o.key end, o.ordinal)
   ) d on true
 $$;
 

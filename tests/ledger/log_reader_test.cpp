@@ -109,7 +109,7 @@ TEST_F(ReaderTest, reading_ends_with_the_commit_in_which_enough_was_handed_on) {
   for (int i = 1; i <= 10; ++i) append("s1", i);
   EXPECT_EQ(value_of(read("s1", {}, 1)), position("s1", 1));
   EXPECT_EQ(parts_.size(), 1U);
-  EXPECT_EQ(value_of(read("s1", {}, 30)), position("s1", 3)) << "10 or 11 bytes each: key and record";
+  EXPECT_EQ(value_of(read("s1", {}, 3 * bytes_of(*parts_[0]))), position("s1", 3)) << "as large as the first, each";
   EXPECT_EQ(value_of(read("s1", {}, 1 << 20)), position("s1", 10));
   EXPECT_EQ(parts_.size(), 10U);
 }
@@ -205,7 +205,7 @@ TEST_F(ReaderTest, all_changes_of_a_record_are_in_one_part_of_a_large_commit) {
   EXPECT_EQ(changes, 9000U);
 }
 
-TEST_F(ReaderTest, a_commit_of_few_but_large_changes_is_not_cut_between_two_changes_of_a_record) {
+TEST_F(ReaderTest, a_commit_of_few_but_large_changes_is_cut_between_records_only) {
   ReaderOptions small;
   small.part_bytes_max = 20'000;
   open(small);
@@ -215,8 +215,64 @@ TEST_F(ReaderTest, a_commit_of_few_but_large_changes_is_not_cut_between_two_chan
       "update big set pad = pad || 'y'; delete from big where id > 50; commit");
   number_all(session_);
   value_of(read("s1", {}, 1 << 30));
+  EXPECT_GT(parts_.size(), 10U);
+  std::map<std::string, std::size_t> part_of;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    EXPECT_LT(bytes_of(*parts_[i]), 30'000U);
+    EXPECT_EQ(parts_[i]->last, i + 1 == parts_.size());
+    for (const ledger::Change& change : parts_[i]->changes) {
+      EXPECT_EQ(part_of.try_emplace(change.key, i).first->second, i) << change.key;
+    }
+  }
+  EXPECT_EQ(part_of.size(), 100U);
+}
+
+TEST_F(ReaderTest, many_changes_of_one_large_record_are_handed_on_as_what_they_amount_to) {
+  ReaderOptions small;
+  small.part_bytes_max = 20'000;
+  open(small);
+  session_.run(
+      "create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space');"
+      "insert into big values (1, 's1', repeat('x', 10000)), (2, 's1', 'y')");
+  session_.run(
+      "do $$ begin for i in 1 .. 100 loop update big set pad = i || repeat('x', 10000) where id = 1; end loop; "
+      "delete from big where id = 1; update big set pad = 'z'; end $$");
+  number_all(session_);
+  value_of(read("s1", position("s1", 1), 1 << 30));
+  ASSERT_EQ(parts_.size(), 2U);
+  EXPECT_LT(bytes_of(*parts_[0]), 50'000U);
+  EXPECT_EQ(parts_[0]->changes.back().kind, ledger::ChangeKind::deleted);
+  EXPECT_FALSE(parts_[0]->changes.back().after);
+  ASSERT_TRUE(parts_[0]->changes.front().before);
+  EXPECT_EQ(*parts_[0]->changes.front().before,
+            "{\"id\": 1, \"pad\": \"" + std::string(10'000, 'x') + "\", \"space\": \"s1\"}");
+  EXPECT_EQ(parts_[1]->changes.front().after, R"({"id": 2, "pad": "z", "space": "s1"})");
+}
+
+TEST_F(ReaderTest, what_a_mutation_asked_for_is_not_read_for_views_and_all_the_rest_counts) {
+  session_.run(
+      "begin; select viewgate.lock_space('s1'); select viewgate.append_commit(array[row(pg_current_xact_id(), 's1', "
+      "'s1', "
+      "nextval('viewgate.change_counter'), 0, 0, 1, 'mutation', current_user, now(), 'id', null, 'ann', 'c1', 1, "
+      "repeat('r', 10000), repeat('b', 10000))::viewgate.waiting]); commit");
+  value_of(read("s1", {}, 1 << 20));
   ASSERT_EQ(parts_.size(), 1U);
-  EXPECT_EQ(parts_.front()->changes.size(), 250U);
+  ASSERT_TRUE(parts_[0]->receipt);
+  EXPECT_EQ(parts_[0]->receipt->text, std::string(10'000, 'r'));
+  EXPECT_EQ(parts_[0]->receipt->body, "");
+  EXPECT_GT(bytes_of(*parts_[0]), 10'000U);
+}
+
+TEST_F(ReaderTest, a_stretch_that_begins_in_another_history_is_not_read) {
+  for (int i = 1; i <= 3; ++i) append("s1", i);
+  Position other = position("s1", 1);
+  other.stamp.value ^= 1;
+  EXPECT_EQ(session_.value("select count(*) from viewgate.read_log('{s1}', '{1}', 100, array[$1::bigint])",
+                           {std::to_string(static_cast<std::int64_t>(other.stamp.value))}),
+            "0");
+  EXPECT_EQ(session_.value("select count(*) from viewgate.read_log('{s1,s1}', '{0,1}', 100, array[0, $1::bigint])",
+                           {std::to_string(static_cast<std::int64_t>(position("s1", 1).stamp.value))}),
+            "5");
 }
 
 TEST_F(ReaderTest, case_02_a_snapshot_holds_nothing_that_commits_while_it_is_read) {

@@ -205,12 +205,12 @@ TEST_F(StoreTest, watermark_and_retained_from_are_pure_reads) {
 
 TEST_F(StoreTest, a_page_ends_before_its_byte_limit_and_a_larger_commit_is_refused_by_name) {
   StoreOptions small;
-  small.page_bytes_max = 1000;
+  small.page_bytes_max = 2500;
   Store store(pool_, small);
   commit(1, "s1", 400);
   commit(1, "s1", 400);
   commit(1, "s1", 400);
-  commit(3, "s1", 400);
+  commit(5, "s1", 400);
   const auto page = value_of(loop_.await(store.pull("s1", Sequence{0}, 100)));
   EXPECT_THAT(sequences(page), ElementsAre(1, 2));
   EXPECT_TRUE(page.has_more);

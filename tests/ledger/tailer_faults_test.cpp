@@ -103,6 +103,63 @@ TEST_F(TailerTest, another_history_is_told_and_followed_from_its_head) {
   EXPECT_EQ(sink_.spaces["s1"].broken.size(), 1U);
 }
 
+void keep_copies(PgSession& session) {
+  session.run(
+      "create table old_commits as table viewgate.commits; create table old_changes as table viewgate.changes;"
+      "create table old_horizons as table viewgate.horizons; create table old_records as table viewgate.records");
+}
+
+/// The log as it was when it was copied, and then this many commits of another line: all in one transaction, and nobody's
+/// connection breaks.
+void restore_in_place(PgSession& session, int commits) {
+  std::string sql =
+      "begin; alter table viewgate.commits disable trigger user; alter table viewgate.changes disable trigger user;"
+      "delete from viewgate.commits; insert into viewgate.commits table old_commits;"
+      "delete from viewgate.changes; insert into viewgate.changes table old_changes;"
+      "delete from viewgate.horizons; insert into viewgate.horizons table old_horizons;"
+      "delete from viewgate.records; insert into viewgate.records table old_records;"
+      "alter table viewgate.commits enable always trigger append_only;"
+      "alter table viewgate.commits enable always trigger only_pruned;"
+      "alter table viewgate.commits enable always trigger only_erased;"
+      "alter table viewgate.changes enable always trigger append_only;"
+      "alter table viewgate.changes enable always trigger only_erased;";
+  for (int i = 0; i < commits; ++i) sql += append("s1", 100 + i) + "; select viewgate.number('s1');";
+  session.run(sql + "commit");
+}
+
+TEST_F(TailerTest, a_head_that_goes_back_while_all_connections_last_is_another_history) {
+  start();
+  watch("s1");
+  for (int i = 1; i <= 3; ++i) session_.run(append("s1", i));
+  EXPECT_TRUE(reaches("s1", 3));
+  keep_copies(session_);
+  for (int i = 4; i <= 9; ++i) session_.run(append("s1", i));
+  EXPECT_TRUE(reaches("s1", 9));
+  restore_in_place(session_, 1);
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
+  EXPECT_EQ(sink_.head("s1"), 4);
+  session_.run(append("s1", 10));
+  EXPECT_TRUE(reaches("s1", 5));
+  EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_diverged));
+  EXPECT_EQ(sink_.degraded, 0) << "nothing else gave it away";
+}
+
+TEST_F(TailerTest, a_restored_log_that_has_grown_past_its_reader_is_not_handed_on) {
+  start();
+  watch("s1");
+  for (int i = 1; i <= 2; ++i) session_.run(append("s1", i));
+  EXPECT_TRUE(reaches("s1", 2));
+  keep_copies(session_);
+  session_.run(append("s1", 3));
+  EXPECT_TRUE(reaches("s1", 3));
+  restore_in_place(session_, 3);
+  EXPECT_TRUE(loop_.until([&] { return !sink_.spaces["s1"].broken.empty(); }));
+  EXPECT_THAT(sink_.spaces["s1"].broken, ElementsAre(errc::history_diverged));
+  EXPECT_EQ(sink_.head("s1"), 5);
+  EXPECT_EQ(sink_.spaces["s1"].commits.size(), 3U) << "those before it";
+  EXPECT_EQ(sink_.degraded, 0);
+}
+
 TEST_F(TailerTest, a_ledger_that_is_behind_its_reader_has_another_history) {
   start();
   watch("s1");

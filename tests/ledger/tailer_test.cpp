@@ -142,6 +142,22 @@ TEST_F(TailerTest, a_lone_commit_after_quiet_arrives_by_the_bell) {
   }
 }
 
+TEST_F(TailerTest, a_turn_is_bounded_by_all_that_is_carried_also_receipts) {
+  TailerOptions options = quick();
+  options.turn_bytes_max = 10'000;
+  start(options);
+  watch("s1");
+  const int turns = sink_.turns;
+  session_.run(
+      "begin; select viewgate.lock_space('s1'); select viewgate.append_commit((select "
+      "array_agg(row(pg_current_xact_id(), "
+      "'s1', 's1', nextval('viewgate.change_counter'), 0, 0, 1, 'mutation', current_user, now(), null, null, 'ann', "
+      "'c1', "
+      "i, repeat('r', 5000), repeat('b', 5000))::viewgate.waiting) from generate_series(1, 40) i)); commit");
+  EXPECT_TRUE(reaches("s1", 40));
+  EXPECT_GE(sink_.turns - turns, 15);
+}
+
 TEST_F(TailerTest, a_commit_of_many_changes_comes_in_bounded_parts_ordered_by_key) {
   session_.run("create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space')");
   TailerOptions options = quick();
