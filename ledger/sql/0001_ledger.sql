@@ -64,6 +64,7 @@ create table viewgate.commits (
   number bigint,                             -- as which of its requests
   receipt text,                              -- what it was answered, byte by byte
   body text,                                 -- what it asked for, byte by byte; null once it was erased
+  body_hash bytea,                           -- sha256 of that; stays
   primary key (space, sequence)
 );
 create index commits_numbered on viewgate.commits (numbered);
@@ -156,6 +157,17 @@ create table viewgate.records (
   primary key (space, collection, key)
 );
 
+-- What the parts of appends in `versions` mean whose commits are pruned: see prune_batch. Not in the records themselves, since
+-- who prunes must not lock what the application writes.
+create table viewgate.pruned_versions (
+  space text collate "C",
+  collection text collate "C",
+  key text collate "C",
+  part bigint,
+  sequence bigint not null,
+  primary key (space, collection, key, part)
+);
+
 -- The declared conflict groups: of the model in force. What none of them holds is the group 'record'.
 create table viewgate.conflict_groups (
   collection text collate "C",
@@ -221,6 +233,29 @@ $$;
 -- The role that writes, also seen from inside a SECURITY DEFINER function.
 create function viewgate.writer() returns name language sql stable as $$
   select case when current_setting('role') = 'none' then session_user else current_setting('role')::name end
+$$;
+
+-- JSON as jsonb prints it, or null where it is not one object of at most so many bytes.
+create function viewgate.object_text(json text, bytes_max int) returns text language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $$
+declare
+  printed text;
+begin
+  printed := json::jsonb::text;
+  return case when starts_with(printed, '{') and octet_length(printed) <= bytes_max then printed end;
+exception when data_exception or program_limit_exceeded then
+  return null;
+end $$;
+
+-- How the writer has signed its transaction: see tag(). Any session can set these settings by itself, so what is taken of them
+-- is what tag() would have taken, or nothing: `fields` is one JSON object, printed by us, of a bounded size.
+create function viewgate.signed_id() returns text language sql stable as $$
+  select case when octet_length(current_setting('viewgate.request_id', true)) between 1 and 200
+              then current_setting('viewgate.request_id', true) end
+$$;
+create function viewgate.signed_fields() returns text language sql stable as $$
+  select case when octet_length(current_setting('viewgate.fields', true)) between 1 and 4096
+              then viewgate.object_text(current_setting('viewgate.fields', true), 4096) end
 $$;
 
 -- What is numbered must not be lost in a crash: readers have seen it. In force at COMMIT, hence not a SET clause of a function
@@ -397,10 +432,10 @@ declare
 begin
   -- A space's head is read once, with its first marker; without the space there is none, and the sequence would be null.
   insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at, numbered,
-                                request_id, fields, principal, client, number, receipt, body)
+                                request_id, fields, principal, client, number, receipt, body, body_hash)
   select m.space, max(m.head) over (partition by m.space) + m.nth_in_space, viewgate.random_mark(),
          m.part, m.changes, m.statements, m.source, m.role, m.at, pg_current_xact_id(),
-         m.request_id, m.fields, m.principal, m.client, m.number, m.receipt, m.body
+         m.request_id, m.fields, m.principal, m.client, m.number, m.receipt, m.body, sha256(convert_to(m.body, 'UTF8'))
   from (select g.*, case when g.nth_in_space = 1 then (select s.head from viewgate.spaces s where s.space = g.space) end as head
         from (select u.*, row_number() over (partition by u.space order by u.nth) as nth_in_space
               from unnest(markers) with ordinality
@@ -851,6 +886,33 @@ begin
   return viewgate.prune_before($1, viewgate.watermark($1) - keep + 1);
 end $$;
 
+-- Before changes of managed records go: what the records' versions mean is kept, of those whose commits are about to go; and what
+-- was kept and is not in any version any more goes.
+create function viewgate.keep_versions(space_key text, changes tid[]) returns void language plpgsql
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+begin
+  with touched as materialized (
+    select distinct h.collection, h.key from viewgate.changes h where h.ctid = any($2) and position('.' in h.collection) = 0
+  ), referred as materialized (
+    select t.collection, t.key, array_agg(-v.value::bigint) filter (where v.value::bigint < 0) as parts
+    from touched t
+    left join lateral (select r.versions from viewgate.records r
+                       where r.space = $1 and r.collection = t.collection and r.key = t.key offset 0) r on true
+    left join lateral jsonb_each_text(r.versions) v on true
+    group by t.collection, t.key
+  ), gone as (
+    delete from viewgate.pruned_versions p using referred r
+    where p.space = $1 and p.collection = r.collection and p.key = r.key and (p.part = any(r.parts)) is not true
+  )
+  insert into viewgate.pruned_versions (space, collection, key, part, sequence)
+  select $1, r.collection, r.key, c.part, c.sequence
+  from referred r cross join lateral (select distinct x as part from unnest(r.parts) x) x
+  cross join lateral (select c.part, c.sequence from viewgate.commits c
+                      where c.space = $1 and c.part = x.part and c.source = 'append' offset 0) c
+  where c.sequence < (select h.retained_from from viewgate.horizons h where h.space = $1)
+  on conflict do nothing;
+end $$;
+
 -- Deletes up to `batch` commits below the horizon, oldest first; returns how many (of a very large one a piece at a time), 0 =
 -- nothing is left to delete.
 create function viewgate.prune_batch(space text, batch int) returns bigint language plpgsql as $$
@@ -859,6 +921,7 @@ declare
   changes_max constant int := 50000;  -- in one transaction: it holds no lock that anybody waits for, but its end is waited for
   wanted text collate "C" := viewgate.space_key($1);
   old record;
+  going tid[];
   deleted bigint;
 begin
   perform viewgate.need_read_committed('prune_batch');
@@ -878,13 +941,16 @@ begin
   if old.first is null then return 0; end if;
   perform set_config('viewgate.rewriting', 'prune', true), set_config('viewgate.pruning_through', old.last::text, true);
   if old.sequences is null then
-    delete from viewgate.changes h where h.ctid = any(array(
-      select k.ctid from viewgate.changes k where k.space = wanted and k.part = old.first_part limit changes_max));
+    going := array(select k.ctid from viewgate.changes k where k.space = wanted and k.part = old.first_part limit changes_max);
+    perform viewgate.keep_versions(wanted, going);
+    delete from viewgate.changes h where h.ctid = any(going);
     get diagnostics deleted = row_count;
     if deleted < changes_max then
       delete from viewgate.commits c where c.space = wanted and c.sequence = old.first;
     end if;
   else
+    going := array(select h.ctid from viewgate.changes h where h.space = wanted and h.part = any(old.parts));
+    perform viewgate.keep_versions(wanted, going);
     delete from viewgate.changes h where h.space = wanted and h.part = any(old.parts);
     delete from viewgate.commits c where c.space = wanted and c.sequence = any(old.sequences);
   end if;
@@ -986,6 +1052,7 @@ begin
     'txid', pg_current_xact_id()::text, 'space', wanted, 'name', $1, 'part', counter, 'changes', 1, 'last', counter,
     'statements', 1, 'source', 'erase', 'role', viewgate.writer(), 'at', now()))]);
   perform viewgate.prune($1, 0);
+  delete from viewgate.pruned_versions v where v.space = wanted;
   delete from viewgate.retention r where r.space = wanted;
   return viewgate.watermark($1);
 end $$;
@@ -1105,7 +1172,7 @@ set search_path = pg_catalog, pg_temp as $$
     ), marked as (
       insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at, request_id, fields)
       select pg_current_xact_id(), c.space, min(c.name), min(c.counter), count(*), max(c.counter), 'capture', viewgate.writer(), now(),
-             nullif(current_setting('viewgate.request_id', true), ''), nullif(current_setting('viewgate.fields', true), '')
+             viewgate.signed_id(), viewgate.signed_fields()
       from counted c group by c.space
       on conflict (txid, space) do update
         set changes = w.changes + excluded.changes, last = excluded.last, statements = w.statements + 1
@@ -1174,7 +1241,7 @@ begin
                         else coalesce(n, o) ->> %3$L is not null end and %5$s) then
     insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at, request_id, fields)
     select pg_current_xact_id(), viewgate.space_key(x.name), x.name, x.counter, 1, x.counter, 'capture', viewgate.writer(), now(),
-           nullif(current_setting('viewgate.request_id', true), ''), nullif(current_setting('viewgate.fields', true), '')
+           viewgate.signed_id(), viewgate.signed_fields()
     from (select coalesce(n, o) ->> %3$L as name, nextval('viewgate.change_counter') as counter) x
     on conflict (txid, space) do update
       set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
@@ -1411,9 +1478,9 @@ begin
     counter := nextval('viewgate.change_counter');
     insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at, request_id, fields)
       values (pg_current_xact_id(), wanted, $1, part, 1, counter, 'append', viewgate.writer(), now(),
-              nullif(current_setting('viewgate.request_id', true), ''), nullif(current_setting('viewgate.fields', true), ''))
+              viewgate.signed_id(), viewgate.signed_fields())
       on conflict (txid, space) do update
-        set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1;
+        set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1, source = 'append';
     insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, groups)
       values (wanted, part, counter, case when old is null then 'c' when new is null then 'd' else 'u' end::"char",
               item.collection, item.key, old::text, new::text, moved);
@@ -1532,8 +1599,7 @@ end $$;
 -- tables' sizes, the cost does not grow with them. Rows, by `what`:
 --   h  the head (n) of the nth space
 --   c  a client (a) that is known in the nth space: its principal (b) and last number (n)
---   r  a request that was processed: its nth, sequence (n), receipt (a), and whether the body is the same (m, 0 or 1; where it was
---      erased, it passes as the same)
+--   r  a request that was processed: its nth, sequence (n), receipt (a), and whether the body is the same (m, 0 or 1)
 --   k  a record's key as jsonb prints it (a; null: it is none); where the record exists, its text (b) and versions (c)
 --   j  one of jsons (a)
 create function viewgate.open_mutations(spaces text[], of_space int[], clients text[], numbers bigint[], bodies text[],
@@ -1559,7 +1625,7 @@ begin
   loop
     select array_agg(l.key is not null order by u.nth) into locked
       from (select * from unnest(mutation_space, collections, canonical_keys) with ordinality u(place, collection, key, nth)
-            order by 1, 2, 3) u
+            order by u.place, u.collection collate "C", u.key collate "C") u  -- append() has this order, too
       left join lateral (select r.key from viewgate.records r
                          where r.space = wanted[u.place] and r.collection = u.collection and r.key = u.key
                          for no key update) l on true;
@@ -1586,16 +1652,19 @@ begin
     cross join lateral (select l.last, l.principal from viewgate.clients l
                         where l.space = wanted[q.place] and l.client = q.client offset 0) l
     union all
-    select 'r', q.nth, k.sequence, coalesce(k.body = q.body, true)::int, k.receipt, null, null
+    select 'r', q.nth, k.sequence, (k.body_hash = sha256(convert_to(q.body, 'UTF8')))::int, k.receipt, null, null
     from unnest(of_space, clients, numbers, bodies) with ordinality q(place, client, number, body, nth)
-    cross join lateral (select k.sequence, k.receipt, k.body from viewgate.commits k
+    cross join lateral (select k.sequence, k.receipt, k.body_hash from viewgate.commits k
                         where k.space = wanted[q.place] and k.client = q.client and k.number = q.number limit 1) k
     where k.sequence >= retained[q.place]
     union all
     select 'k', q.nth, 0, 0, q.key, r.value::text, (
         select jsonb_object_agg(v.key, case when v.value::bigint > 0 then v.value::bigint else coalesce(
           (select k.sequence from viewgate.commits k
-           where k.space = wanted[q.place] and k.part = -v.value::bigint and k.source = 'append'), retained[q.place] - 1) end)::text
+           where k.space = wanted[q.place] and k.part = -v.value::bigint and k.source = 'append'),
+          (select p.sequence from viewgate.pruned_versions p
+           where p.space = wanted[q.place] and p.collection = q.collection and p.key = q.key and p.part = -v.value::bigint),
+          retained[q.place] - 1) end)::text
         from jsonb_each_text(r.versions) v)
     from unnest(mutation_space, collections, canonical_keys, locked) with ordinality q(place, collection, key, is_ours, nth)
     left join lateral (select r.value, r.versions from viewgate.records r

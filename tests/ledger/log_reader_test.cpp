@@ -191,7 +191,6 @@ TEST_F(ReaderTest, all_changes_of_a_record_are_in_one_part_of_a_large_commit) {
   number_all(session_);
   value_of(read("s1", {}, 1 << 30));
   std::set<std::string> complete;
-  std::size_t changes = 0;
   for (const CommitPartPtr& part : parts_) {
     EXPECT_TRUE(part->by_key);
     EXPECT_EQ(part->first, part == parts_.front());
@@ -199,10 +198,9 @@ TEST_F(ReaderTest, all_changes_of_a_record_are_in_one_part_of_a_large_commit) {
     std::set<std::string> keys;
     for (const ledger::Change& change : part->changes) keys.insert(change.key);
     for (const std::string& key : keys) EXPECT_TRUE(complete.insert(key).second) << key;
-    changes += part->changes.size();
   }
   EXPECT_GT(parts_.size(), 10U);
-  EXPECT_EQ(changes, 9000U);
+  EXPECT_EQ(complete.size(), 3000U);
 }
 
 TEST_F(ReaderTest, a_commit_of_few_but_large_changes_is_cut_between_records_only) {
@@ -239,14 +237,16 @@ TEST_F(ReaderTest, many_changes_of_one_large_record_are_handed_on_as_what_they_a
       "delete from big where id = 1; update big set pad = 'z'; end $$");
   number_all(session_);
   value_of(read("s1", position("s1", 1), 1 << 30));
-  ASSERT_EQ(parts_.size(), 2U);
+  ASSERT_EQ(parts_.size(), 1U);
   EXPECT_LT(bytes_of(*parts_[0]), 50'000U);
-  EXPECT_EQ(parts_[0]->changes.back().kind, ledger::ChangeKind::deleted);
-  EXPECT_FALSE(parts_[0]->changes.back().after);
+  const auto& changes = parts_[0]->changes;
+  const auto last = std::ranges::find(changes, "[2]", &ledger::Change::key) - 1;
+  EXPECT_EQ(last->kind, ledger::ChangeKind::deleted);
+  EXPECT_FALSE(last->after);
   ASSERT_TRUE(parts_[0]->changes.front().before);
   EXPECT_EQ(*parts_[0]->changes.front().before,
             "{\"id\": 1, \"pad\": \"" + std::string(10'000, 'x') + "\", \"space\": \"s1\"}");
-  EXPECT_EQ(parts_[1]->changes.front().after, R"({"id": 2, "pad": "z", "space": "s1"})");
+  EXPECT_EQ(changes.back().after, R"({"id": 2, "pad": "z", "space": "s1"})");
 }
 
 TEST_F(ReaderTest, what_a_mutation_asked_for_is_not_read_for_views_and_all_the_rest_counts) {

@@ -2,6 +2,7 @@
 #include <future>
 #include <thread>
 
+#include "ledger/migrate.hpp"
 #include "ledger/mutation_fixture.hpp"
 
 namespace viewgate::testing {
@@ -57,6 +58,32 @@ class MutationFaults : public MutationTest {
 
   std::optional<Answer> answer_;
 };
+
+TEST_F(MutationFaults, records_are_locked_in_the_order_of_append_whatever_the_database_sorts_by) {
+  PgSession(PostgresCluster::shared().server().conninfo("postgres"))
+      .run("create database in_english template template0 locale_provider icu icu_locale 'en-US' encoding 'UTF8'");
+  const std::string conninfo = PostgresCluster::shared().server().conninfo("in_english");
+  ASSERT_TRUE(ledger::migrate(conninfo));
+  PgSession watcher(conninfo);
+  ASSERT_EQ(watcher.value("select '[\"a\"]' < '[\"B\"]'"), "t") << "not so in the collation C";
+  const std::string append =
+      R"(select viewgate.append('s1', '[{"collection": "issues", "key": ["%"], "put": {"n": 1}}]'))";
+  const auto of = [&append](const char* key) { return std::string(append).replace(append.find('%'), 1, key); };
+  watcher.run(of("a") + ";" + of("B"));
+  Mutator mutator(loop_.io(), conninfo, {}, nullptr);
+  PgSession application(conninfo);
+  application.run("begin; " + of("B") + "; update viewgate.records set value = value where key = '[\"B\"]'");
+  mutator.mutate(request(1, {put("[\"a\"]", "{}"), put("[\"B\"]", "{}")}), rules_,
+                 [this](Answer given) { answer_ = std::move(given); });
+  ASSERT_TRUE(loop_.until([&watcher] {
+    return watcher.value(
+               "select count(*) from pg_stat_activity where application_name = 'viewgate write' and datname = "
+               "current_database() and wait_event_type = 'Lock'") != "0";
+  }));
+  application.run(
+      "set local lock_timeout = '500ms'; update viewgate.records set value = value where key = '[\"a\"]'; commit");
+  EXPECT_EQ(value_of(arrived()).kind, Kind::receipt);
+}
 
 TEST_F(MutationFaults, row_45_a_replay_gives_the_stored_receipt_and_another_body_is_a_conflict) {
   const MutationAnswer first = ask(request(1, {put("[1]", R"({"x":1})")}));

@@ -168,7 +168,7 @@ TEST_F(MutationGroups, a_tag_surfaces_in_the_commits_of_its_transaction_only) {
   ASSERT_EQ(page.commits.size(), 3U);
   EXPECT_EQ(page.commits[0].provenance.request_id, "t-1");
   EXPECT_EQ(page.commits[0].provenance.fields, R"({"by": "batch"})");
-  EXPECT_EQ(page.commits[0].provenance.source, "capture");
+  EXPECT_EQ(page.commits[0].provenance.source, "append") << "where a part of it is one";
   EXPECT_EQ(page.commits[0].changes.size(), 2U);
   EXPECT_FALSE(page.commits[0].receipt);
   EXPECT_THAT(page.commits[1].provenance.request_id, IsEmpty());
@@ -188,6 +188,89 @@ TEST_F(MutationGroups, erasing_a_record_takes_the_proposed_values_too) {
   EXPECT_EQ(session_.value("select count(*) from viewgate.commits where commits::text like '%secret%'"), "0");
   EXPECT_EQ(session_.value("select count(*) from viewgate.changes where changes::text like '%secret%'"), "0");
   EXPECT_EQ(ask(request(1, {put("[1]", R"({"title":"secret"})")})).kind, Kind::replay) << "the receipt stays";
+  EXPECT_EQ(ask(request(2, {update("[2]", R"({"title":"secret"})")})).kind, Kind::replay) << "of what was refused, too";
+  EXPECT_EQ(ask(request(1, {put("[1]", R"({"title":"other"})")})).kind, Kind::sequence_conflict);
+  EXPECT_EQ(ask(request(2, {update("[2]", R"({"title":"other"})")})).kind, Kind::sequence_conflict);
+}
+
+TEST_F(MutationGroups, the_version_that_an_append_gave_is_the_same_after_its_commit_was_pruned) {
+  append(R"("put": {"title": "a", "starts": 1})");
+  for (int i = 2; i <= 6; ++i) {
+    session_.query(
+        "select viewgate.append('s1', jsonb_build_array(jsonb_build_object('collection', 'issues', 'key', "
+        "jsonb_build_array($1::int), 'put', jsonb_build_object('title', 'b'))))",
+        {std::to_string(i)});
+  }
+  number_all(session_);
+  for (const int keep : {3, 1, 0}) {
+    session_.query("select viewgate.prune('s1', $1)", {std::to_string(keep)});
+    while (session_.value("select viewgate.prune_batch('s1', 2)") != "0") {
+    }
+  }
+  EXPECT_EQ(session_.value("select count(*) from viewgate.commits"), "0");
+  EXPECT_EQ(outcome(1, update("[1]", R"({"starts":2})", {Base{"schedule", Sequence{1}}})), Outcome::applied)
+      << "nobody has moved it";
+  const MutationAnswer late = ask(request(2, {update("[6]", R"({"title":"c"})", {Base{"record", Sequence{5}}})}));
+  EXPECT_THAT(late.receipt.text, HasSubstr(R"("groups":{"record":"6"})"));
+  EXPECT_EQ(outcome(3, update("[6]", R"({"title":"c"})", {Base{"record", Sequence{6}}})), Outcome::applied);
+}
+
+TEST_F(MutationGroups, what_is_kept_of_pruned_versions_goes_when_the_record_has_moved_on) {
+  append(R"("put": {"title": "a", "starts": 1})");
+  append(R"("update": {"title": "b"})");
+  number_all(session_);
+  const auto prune = [this] {
+    session_.run("select viewgate.prune('s1', 0)");
+    while (session_.value("select viewgate.prune_batch('s1', 1)") != "0") {
+    }
+    return session_.value("select string_agg(sequence::text, ' ' order by sequence) from viewgate.pruned_versions");
+  };
+  EXPECT_EQ(prune(), "1 2") << "of schedule and people, and of record";
+  append(R"("update": {"title": "c"})");
+  number_all(session_);
+  EXPECT_EQ(prune(), "1 3");
+  EXPECT_EQ(outcome(1, remove("[1]")), Outcome::applied);
+  EXPECT_EQ(prune(), "NULL");
+}
+
+TEST_F(MutationGroups, a_transaction_that_writes_a_captured_table_first_gives_its_appends_versions) {
+  session_.run(
+      "create table public.orders (id int primary key, space text); select viewgate.capture('public.orders', 'space')");
+  outcome(1, put("[9]", "{}"));
+  session_.run(
+      "begin; insert into public.orders values (1, 's1');"
+      R"(select viewgate.append('s1', '[{"collection": "issues", "key": [1], "put": {"title": "a"}}]'); commit)");
+  EXPECT_EQ(outcome(2, update("[1]", R"({"title":"b"})", {Base{"record", Sequence{1}}})), Outcome::rejected);
+  EXPECT_EQ(outcome(3, update("[1]", R"({"title":"b"})", {Base{"record", Sequence{2}}})), Outcome::applied);
+}
+
+TEST_F(MutationGroups, what_a_writer_sets_by_itself_is_taken_as_one_bounded_object_or_not_at_all) {
+  session_.run(
+      "create table public.orders (id int primary key, space text); select viewgate.capture('public.orders', 'space')");
+  const std::vector<std::pair<std::string, std::string>> taken = {
+      {"{\"a\":\n1}", "{\"a\": 1}"},
+      {"{\"a\":1},\"changes\":[]}\n{\"space\":\"forged\"}", ""},
+      {"[1]", ""},
+      {"{\"a\": 1", ""},
+      {"{\"a\": 1e5000}", ""},
+      {"{\"a\": \"" + std::string(5'000, 'x') + "\"}", ""},
+      {std::string(4'000, '['), ""},
+      {"null", ""}};
+  std::int64_t sequence = 0;
+  for (const auto& [given, expected] : taken) {
+    session_.query("select set_config('viewgate.fields', $1, false)", {given});
+    session_.query("insert into public.orders values ($1, 's1')", {std::to_string(sequence)});
+    append(R"("put": {"n": )" + std::to_string(sequence) + "}");
+    number_all(session_);
+    for (const ledger::Commit& commit : pull(sequence).commits) {
+      EXPECT_EQ(commit.provenance.fields, expected) << given.substr(0, 40);
+      sequence = commit.position.sequence.value;
+    }
+  }
+  session_.query("select set_config('viewgate.request_id', $1, false)", {std::string(201, 'x')});
+  append(R"("put": {"n": "last"})");
+  number_all(session_);
+  EXPECT_THAT(pull(sequence).commits.at(0).provenance.request_id, IsEmpty());
 }
 
 }  // namespace
