@@ -123,6 +123,8 @@ ledger::MutatorOptions mutator_options(const Config& config) {
   ledger::MutatorOptions out;
   out.connections_max = size_of(config.write_connections);
   out.waiting_max = size_of(config.write_queue);
+  out.record_bytes_max = size_of(config.limit_record_bytes);
+  out.effect_bytes_max = std::max(out.effect_bytes_max, 4 * out.record_bytes_max);
   out.lock_time_max = config.write_lock_time;
   out.idle_time_max = config.write_lock_time;
   out.time_max = config.database_time;

@@ -21,6 +21,12 @@ struct MutationToPlan {
   std::size_t space = 0;  ///< in MutationBatch::spaces
 };
 
+/// What one request may come to; above: rejected as `constraint`.
+struct MutationBounds {
+  std::size_t record_bytes_max = std::size_t{1024} * 1024;       ///< of a record after it
+  std::size_t effect_bytes_max = std::size_t{16} * 1024 * 1024;  ///< of all its records before and after it
+};
+
 /// What one transaction writes.
 struct MutationBatch {
   std::vector<std::string> spaces;  ///< in the order of their names, each once

@@ -42,8 +42,14 @@ bool is_writable(std::string_view collection) { return collection.find('.') == s
 /// One request on its way: what it would do, apart from the batch until it is clear that all of it is done.
 class Attempt {
  public:
-  Attempt(const MutationToPlan& asked, Sequence sequence, const std::map<Place, Held>& standings)
-      : request_(*asked.request), rules_(*asked.rules), space_(asked.space), sequence_(sequence), held_(standings) {}
+  Attempt(const MutationToPlan& asked, Sequence sequence, const MutationBounds& bounds,
+          const std::map<Place, Held>& standings)
+      : request_(*asked.request),
+        rules_(*asked.rules),
+        space_(asked.space),
+        sequence_(sequence),
+        bounds_(bounds),
+        held_(standings) {}
 
   /// Goes on with the next mutation; false: the request is rejected.
   bool take(const Mutation& mutation, const std::string& key, const std::optional<std::string>& value) {
@@ -62,6 +68,7 @@ class Attempt {
       found = std::move(judged);
       refused.moved.clear();
     }
+    if (!found) found = excess(before, after);
     if (found) {
       refused.rejection = std::move(*found);
       refused_ = std::move(refused);
@@ -71,6 +78,10 @@ class Attempt {
     return true;
   }
 
+  /// The request is rejected, since what it would change has not even been read.
+  void refuse_unread() { refused_ = Refused{effect_rejection(), 0, {}}; }
+
+  [[nodiscard]] std::size_t effect_bytes() const { return effect_bytes_; }
   [[nodiscard]] const std::optional<Refused>& refused() const { return refused_; }
   [[nodiscard]] std::vector<Change>& changes() { return changes_; }
   [[nodiscard]] const std::vector<Acknowledgement>& acknowledgements() const { return acknowledgements_; }
@@ -107,6 +118,24 @@ class Attempt {
       return rejection(RejectionReason::not_found, "there is no such record");
     }
     return std::nullopt;
+  }
+
+  /// Updates make records larger than what the door lets in, and many of them more than one commit should hold.
+  std::optional<Rejection> excess(const std::optional<std::string>& before, const std::optional<std::string>& after) {
+    if (before == after) return std::nullopt;
+    if (after && after->size() > bounds_.record_bytes_max) {
+      return rejection(RejectionReason::constraint,
+                       "the record would have more than " + std::to_string(bounds_.record_bytes_max) + " bytes");
+    }
+    effect_bytes_ += (before ? before->size() : 0) + (after ? after->size() : 0);
+    if (effect_bytes_ > bounds_.effect_bytes_max) return effect_rejection();
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Rejection effect_rejection() const {
+    return rejection(RejectionReason::constraint,
+                     "the records that the request changes have, before and after it, more than " +
+                         std::to_string(bounds_.effect_bytes_max) + " bytes");
   }
 
   /// Bases are held against the record as the request found it: a batch does not conflict with itself.
@@ -157,8 +186,10 @@ class Attempt {
   const WriteRules& rules_;
   const std::size_t space_;
   const Sequence sequence_;
+  const MutationBounds bounds_;
   const std::map<Place, Held>& held_;
   std::map<Place, Held> touched_;
+  std::size_t effect_bytes_ = 0;
   std::vector<Change> changes_;
   std::vector<Acknowledgement> acknowledgements_;
   std::optional<Refused> refused_;
@@ -167,7 +198,13 @@ class Attempt {
 /// The batch on its way.
 class Planner {
  public:
-  explicit Planner(const MutationState& state) : state_(state), heads_(state.heads), clients_(state.clients) {}
+  Planner(const MutationState& state, const MutationBounds& bounds)
+      : state_(state), bounds_(bounds), heads_(state.heads), clients_(state.clients) {}
+
+  /// False: the request and all after it are for another batch. The first one of a batch is always taken.
+  bool may_take(const MutationToPlan& asked) const {
+    return plan_.answers.empty() || (effect_bytes_ < bounds_.effect_bytes_max && !is_withheld(asked));
+  }
 
   void take(const MutationToPlan& asked) {
     const MutationRequest& request = *asked.request;
@@ -263,9 +300,11 @@ class Planner {
     const MutationRequest& request = *asked.request;
     const Sequence sequence = heads_[asked.space].next();
     heads_[asked.space] = sequence;
+    const bool is_unread = has_withheld(first_record, request.mutations.size());
     for (std::size_t i = 0; i < request.mutations.size(); ++i) load(asked, i, first_record + i);
-    Attempt attempt(asked, sequence, held_);
-    for (std::size_t i = 0; i < request.mutations.size(); ++i) {
+    Attempt attempt(asked, sequence, bounds_, held_);
+    if (is_unread) attempt.refuse_unread();
+    for (std::size_t i = 0; i < request.mutations.size() && !is_unread; ++i) {
       if (!attempt.take(request.mutations[i], *state_.records[first_record + i].key, values.of_mutations[i])) break;
     }
     Receipt receipt{request.client, request.number, sequence, Outcome::rejected, {}};
@@ -281,6 +320,7 @@ class Planner {
       receipt.outcome = commit.changes > 0 ? Outcome::applied : Outcome::no_op;
       receipt.text = applied_text(request, sequence, receipt.outcome, attempt.acknowledgements());
       keep(asked.space, attempt);
+      effect_bytes_ += attempt.effect_bytes();
     }
     commit.receipt = receipt.text;
     plan_.commits.push_back(std::move(commit));
@@ -291,7 +331,7 @@ class Planner {
   }
 
   void load(const MutationToPlan& asked, std::size_t mutation, std::size_t index) {
-    const MutationState::Record& record = state_.records[index];
+    const MutationState::Record& record = state_.records[state_.records[index].first];
     held_.try_emplace(Place{asked.space, asked.request->mutations[mutation].collection, *record.key},
                       Held{record.text, record.versions, record.text.has_value()});
   }
@@ -305,12 +345,23 @@ class Planner {
     for (auto& [place, held] : attempt.touched()) held_[place] = std::move(held);
   }
 
+  [[nodiscard]] bool has_withheld(std::size_t first_record, std::size_t count) const {
+    for (std::size_t i = first_record; i < first_record + count; ++i) {
+      if (state_.records[state_.records[i].first].is_withheld) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool is_withheld(const MutationToPlan& next) const {
+    return has_withheld(next_record_, next.request->mutations.size());
+  }
+
   struct Fresh {
     Receipt receipt;
     std::string body;
   };
 
   const MutationState& state_;
+  const MutationBounds bounds_;
   std::vector<Sequence> heads_;
   std::map<std::pair<std::size_t, std::string>, MutationState::Client> clients_;
   std::map<Place, Held> held_;
@@ -319,14 +370,19 @@ class Planner {
   std::size_t next_request_ = 0;
   std::size_t next_record_ = 0;
   std::size_t next_json_ = 0;
+  std::size_t effect_bytes_ = 0;
   MutationPlan plan_;
 };
 
 }  // namespace
 
-MutationPlan plan_mutations(const std::vector<MutationToPlan>& requests, const MutationState& state) {
-  Planner planner(state);
-  for (const MutationToPlan& asked : requests) planner.take(asked);
+MutationPlan plan_mutations(const std::vector<MutationToPlan>& requests, const MutationState& state,
+                            const MutationBounds& bounds) {
+  Planner planner(state, bounds);
+  for (const MutationToPlan& asked : requests) {
+    if (!planner.may_take(asked)) break;
+    planner.take(asked);
+  }
   return planner.finish();
 }
 

@@ -29,6 +29,8 @@ struct MutationState {
     std::optional<std::string> key;   ///< as jsonb prints it; none: it is not JSON
     std::optional<std::string> text;  ///< none: there is no such record
     GroupVersions versions;
+    std::size_t first = 0;     ///< the first mutation of this record: that one has text and versions
+    bool is_withheld = false;  ///< the texts up to here are more than a request may come to
   };
 
   std::vector<Sequence> heads;                                    ///< per space
@@ -63,12 +65,13 @@ struct PlannedRecord {
 };
 
 struct MutationPlan {
-  std::vector<Result<MutationAnswer>> answers;  ///< per request
+  std::vector<Result<MutationAnswer>> answers;  ///< per request; of the others, the batch would have come to too much
   std::vector<PlannedCommit> commits;  ///< of the requests that are processed now: head + 1, head + 2, … per space
   std::vector<PlannedChange> changes;
   std::vector<PlannedRecord> records;
 };
 
-[[nodiscard]] MutationPlan plan_mutations(const std::vector<MutationToPlan>& requests, const MutationState& state);
+[[nodiscard]] MutationPlan plan_mutations(const std::vector<MutationToPlan>& requests, const MutationState& state,
+                                          const MutationBounds& bounds);
 
 }  // namespace viewgate::ledger

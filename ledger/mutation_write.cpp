@@ -5,7 +5,7 @@ namespace {
 
 constexpr const char* kOpen =
     "select what, nth, n, m, a, b, c from viewgate.open_mutations($1::text[], $2::int[], $3::text[], $4::bigint[], "
-    "$5::text[], $6::int[], $7::text[], $8::text[], $9::text[])";
+    "$5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::bigint)";
 
 constexpr const char* kWrite =
     "select viewgate.write_mutations($1::text[], $2::int[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], "
@@ -110,7 +110,8 @@ void add_records(pg::Params& params, const MutationPlan& plan) {
 
 }  // namespace
 
-std::vector<pg::Statement> opening_of(const MutationBatch& batch, std::chrono::milliseconds shared_lock_time_max) {
+std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds,
+                                      std::chrono::milliseconds shared_lock_time_max) {
   Numbers of_space;
   std::vector<std::string> clients;
   Numbers numbers;
@@ -145,6 +146,7 @@ std::vector<pg::Statement> opening_of(const MutationBatch& batch, std::chrono::m
   open.params.emplace_back(pg::array_text(collections));
   open.params.emplace_back(pg::array_text(keys));
   open.params.emplace_back(pg::array_text(jsons_of(batch.requests)));
+  open.params.emplace_back(std::to_string(bounds.effect_bytes_max));
   return out;
 }
 
@@ -171,6 +173,8 @@ MutationState state_of(const pg::Rows& rows, const MutationBatch& batch) {
           MutationState::Processed{Sequence{row.integer(n)}, row.string(a), row.integer(m) == 1};
     } else if (kind == 'k') {
       MutationState::Record& record = out.records[static_cast<std::size_t>(row.integer(nth) - 1)];
+      record.first = static_cast<std::size_t>(row.integer(n) - 1);
+      record.is_withheld = row.integer(m) == 1;
       record.key = row.optional_string(a);
       record.text = row.optional_string(b);
       record.versions = versions_of(row.text(c));

@@ -12,7 +12,7 @@
 namespace viewgate::ledger {
 
 /// begin, and viewgate.open_mutations. Where there are several spaces, a lock is waited for only so long.
-[[nodiscard]] std::vector<pg::Statement> opening_of(const MutationBatch& batch,
+[[nodiscard]] std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds,
                                                     std::chrono::milliseconds shared_lock_time_max);
 
 /// What the rows of open_mutations say.

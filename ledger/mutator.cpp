@@ -61,6 +61,7 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
   Work(asio::io_context& io, const std::string& conninfo, MutatorOptions options, std::function<void()> on_committed)
       : executor_(io.get_executor()),
         options_(options),
+        bounds_{options.record_bytes_max, options.effect_bytes_max},
         on_committed_(std::move(on_committed)),
         writers_(executor_, connect_options(conninfo, options), options.connections_max),
         bell_(executor_, connect_options(conninfo, options), 1) {}
@@ -135,7 +136,7 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
   void start_lane();
   Batch take();
   void take_from(Space& space, std::vector<Pending>& pending, std::size_t& bytes);
-  void give_back(Batch& batch);
+  void give_back(Batch& batch, std::size_t from);
   void finish(const std::vector<std::string>& spaces, bool was_alone);
   asio::awaitable<void> write(Batch& batch);
   asio::awaitable<void> write_singly(Batch& batch);
@@ -149,6 +150,7 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
 
   asio::any_io_executor executor_;
   const MutatorOptions options_;
+  const MutationBounds bounds_;
   const std::function<void()> on_committed_;
   pg::Pool writers_;
   pg::Pool bell_;  ///< NOTIFY takes a lock over the whole database: on a connection, and in transactions, of its own
@@ -241,15 +243,14 @@ void Mutator::Work::finish(const std::vector<std::string>& spaces, bool was_alon
   start_lane();
 }
 
-/// A transaction of several spaces that failed: each gets one of its own, so that what holds one up, or is wrong with it,
-/// is no affair of the others.
-void Mutator::Work::give_back(Batch& batch) {
-  for (auto pending = batch.pending.rbegin(); pending != batch.pending.rend(); ++pending) {
-    Space& space = spaces_[pending->request.space];
-    space.is_alone = true;
-    waiting_bytes_ += pending->bytes;
+/// The requests from the nth on wait again, before those that came after them.
+void Mutator::Work::give_back(Batch& batch, std::size_t from) {
+  while (batch.pending.size() > from) {
+    Pending& pending = batch.pending.back();
+    waiting_bytes_ += pending.bytes;
     ++stats_.waiting;
-    space.waiting.push_front(std::move(*pending));
+    spaces_[pending.request.space].waiting.push_front(std::move(pending));
+    batch.pending.pop_back();
   }
 }
 
@@ -263,7 +264,9 @@ asio::awaitable<void> Mutator::Work::write(Batch& batch) {
   if (plan) {
     answer(batch, std::move(*plan));
   } else if (is_shared && plan.error().code != errc::unavailable) {
-    give_back(batch);
+    // Each space gets a transaction of its own, so that what holds one up, or is wrong with it, is no affair of the others.
+    for (const std::string& name : spaces) spaces_[name].is_alone = true;
+    give_back(batch, 0);
   } else if (is_passing(plan.error().code) || batch.pending.size() == 1) {
     fail(batch, as_answer(plan.error()));
   } else {
@@ -311,14 +314,14 @@ pg::Task<MutationPlan> Mutator::Work::write_once(Batch& batch) {
   pg::Connection& connection = **lease;
   ++stats_.transactions;
 
-  std::vector<pg::Statement> opening = opening_of(batch.content, options_.shared_lock_time_max);
+  std::vector<pg::Statement> opening = opening_of(batch.content, bounds_, options_.shared_lock_time_max);
   auto opened = co_await connection.exec_all_prepared(std::move(opening), options_.time_max);
   if (!opened) {
     if (connection.is_open()) co_await connection.exec_script("rollback", options_.time_max);
     co_return opened.error();
   }
   const MutationState state = state_of(opened->back(), batch.content);
-  MutationPlan plan = plan_mutations(batch.content.requests, state);
+  MutationPlan plan = plan_mutations(batch.content.requests, state, bounds_);
   std::vector<pg::Statement> closing = closing_of(batch.content, plan);
   auto closed = co_await connection.exec_all_prepared(std::move(closing), options_.time_max);
   if (!closed) {
@@ -331,6 +334,7 @@ pg::Task<MutationPlan> Mutator::Work::write_once(Batch& batch) {
 
 /// Callbacks may stop the work, or ask for more.
 void Mutator::Work::answer(Batch& batch, MutationPlan plan) {
+  give_back(batch, plan.answers.size());
   for (std::size_t i = 0; i < batch.pending.size() && !stopped_; ++i) {
     Result<MutationAnswer>& answer = plan.answers[i];
     if (!answer) {

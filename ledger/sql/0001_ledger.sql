@@ -1600,10 +1600,12 @@ end $$;
 --   h  the head (n) of the nth space
 --   c  a client (a) that is known in the nth space: its principal (b) and last number (n)
 --   r  a request that was processed: its nth, sequence (n), receipt (a), and whether the body is the same (m, 0 or 1)
---   k  a record's key as jsonb prints it (a; null: it is none); where the record exists, its text (b) and versions (c)
+--   k  a record's key as jsonb prints it (a; null: it is none), and the nth of the first mutation of this record (n); with that one,
+--      where the record exists, its text (b) and versions (c). No texts from where all before have more than text_bytes_max (m = 1)
 --   j  one of jsons (a)
 create function viewgate.open_mutations(spaces text[], of_space int[], clients text[], numbers bigint[], bodies text[],
-                                        mutation_space int[], collections text[], keys text[], jsons text[])
+                                        mutation_space int[], collections text[], keys text[], jsons text[],
+                                        text_bytes_max bigint)
 returns table (what "char", nth bigint, n bigint, m bigint, a text, b text, c text)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan as $$
@@ -1658,18 +1660,21 @@ begin
                         where k.space = wanted[q.place] and k.client = q.client and k.number = q.number limit 1) k
     where k.sequence >= retained[q.place]
     union all
-    select 'k', q.nth, 0, 0, q.key, r.value::text, (
+    select 'k', q.nth, q.first, (q.total > text_bytes_max)::int, q.key, case when q.total <= text_bytes_max then q.value::text end, (
         select jsonb_object_agg(v.key, case when v.value::bigint > 0 then v.value::bigint else coalesce(
           (select k.sequence from viewgate.commits k
            where k.space = wanted[q.place] and k.part = -v.value::bigint and k.source = 'append'),
           (select p.sequence from viewgate.pruned_versions p
            where p.space = wanted[q.place] and p.collection = q.collection and p.key = q.key and p.part = -v.value::bigint),
           retained[q.place] - 1) end)::text
-        from jsonb_each_text(r.versions) v)
-    from unnest(mutation_space, collections, canonical_keys, locked) with ordinality q(place, collection, key, is_ours, nth)
-    left join lateral (select r.value, r.versions from viewgate.records r
-                       where q.is_ours and r.space = wanted[q.place] and r.collection = q.collection and r.key = q.key
-                       offset 0) r on true
+        from jsonb_each_text(q.versions) v)
+    from (select p.*, r.value, r.versions, coalesce(sum(octet_length(r.value::text)) over (order by p.nth), 0) as total
+          from (select u.*, min(u.nth) over (partition by u.place, u.collection, u.key) as first
+                from unnest(mutation_space, collections, canonical_keys, locked) with ordinality
+                     u(place, collection, key, is_ours, nth)) p
+          left join lateral (select r.value, r.versions from viewgate.records r
+                             where p.is_ours and p.nth = p.first and r.space = wanted[p.place] and r.collection = p.collection
+                               and r.key = p.key offset 0) r on true) q
     union all
     select 'j', j.nth, 0, 0, j.text, null, null from unnest(viewgate.canonical(jsons)) with ordinality j(text, nth);
 end $$;

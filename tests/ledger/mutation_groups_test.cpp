@@ -244,6 +244,52 @@ TEST_F(MutationGroups, a_transaction_that_writes_a_captured_table_first_gives_it
   EXPECT_EQ(outcome(3, update("[1]", R"({"title":"b"})", {Base{"record", Sequence{2}}})), Outcome::applied);
 }
 
+TEST_F(MutationGroups, what_a_request_comes_to_is_bounded_and_a_refusal_is_its_receipt) {
+  ledger::MutatorOptions small;
+  small.record_bytes_max = 100'000;
+  small.effect_bytes_max = 300'000;
+  start(small);
+  const std::string large = "{\"title\":\"" + std::string(60'000, 'x') + "\"}";
+  for (int i = 1; i <= 6; ++i) {
+    EXPECT_EQ(outcome(i, put("[" + std::to_string(i) + "]", large)), Outcome::applied);
+  }
+  const std::string more = "{\"starts\":\"" + std::string(60'000, 'y') + "\"}";
+  const MutationAnswer grown = ask(request(7, {update("[1]", more)}));
+  EXPECT_THAT(grown.receipt.text,
+              HasSubstr(R"("reason":"constraint","detail":"the record would have more than 100000)"));
+
+  std::vector<ledger::Mutation> again;
+  for (int i = 0; i < 200; ++i) again.push_back(update("[1]", "{\"starts\":" + std::to_string(i) + "}"));
+  const MutationAnswer repeated = ask(request(8, again));
+  EXPECT_THAT(repeated.receipt.text, HasSubstr(R"("reason":"constraint")"));
+  EXPECT_THAT(repeated.receipt.text, HasSubstr("more than 300000 bytes"));
+  EXPECT_EQ(ask(request(8, again)).receipt.text, repeated.receipt.text);
+
+  std::vector<ledger::Mutation> wide;
+  for (int i = 1; i <= 6; ++i) wide.push_back(update("[" + std::to_string(i) + "]", R"({"starts":1})"));
+  EXPECT_THAT(ask(request(9, wide)).receipt.text, HasSubstr(R"("reason":"constraint")")) << "more than is read for it";
+  EXPECT_EQ(outcome(10, update("[1]", R"({"starts":1})")), Outcome::applied) << "and it works on";
+}
+
+TEST_F(MutationGroups, requests_that_come_to_too_much_together_are_written_one_transaction_after_the_other) {
+  ledger::MutatorOptions small;
+  small.effect_bytes_max = 300'000;
+  start(small);
+  const std::string large = "{\"title\":\"" + std::string(100'000, 'x') + "\"}";
+  std::vector<ledger::MutationRequest> requests;
+  for (int i = 1; i <= 12; ++i) requests.push_back(request(i, {put("[" + std::to_string(i) + "]", large)}));
+  for (int i = 1; i <= 12; ++i) {
+    requests.push_back(request(12 + i, {update("[" + std::to_string(i) + "]", R"({"starts":1})")}));
+  }
+  std::int64_t sequence = 0;
+  for (const Answer& answer : ask(std::move(requests))) {
+    EXPECT_EQ(value_of(answer).receipt.outcome, Outcome::applied) << value_of(answer).receipt.text;
+    EXPECT_EQ(value_of(answer).receipt.sequence, Sequence{++sequence}) << "in the order of arrival";
+  }
+  EXPECT_GT(mutator_->stats().transactions, 6U);
+  EXPECT_EQ(mutator_->stats().waiting, 0U);
+}
+
 TEST_F(MutationGroups, what_a_writer_sets_by_itself_is_taken_as_one_bounded_object_or_not_at_all) {
   session_.run(
       "create table public.orders (id int primary key, space text); select viewgate.capture('public.orders', 'space')");
