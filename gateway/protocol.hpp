@@ -201,6 +201,8 @@ struct Commit {
   std::int64_t sequence = 0;
   std::string position;
   std::string events;
+  std::optional<std::string>
+      request_id;  ///< with which a back-end has signed its transaction; not in parts before the final one
   bool last = true;
 };
 

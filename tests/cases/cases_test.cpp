@@ -126,6 +126,24 @@ TEST_F(Cases, case_08_leaving_is_told_by_key_and_coming_back_with_the_whole_reco
   EXPECT_THAT(events(client.next()), ElementsAre(R"({"kind":"updated","key":[801],"changed":{"n":2}})"));
 }
 
+TEST_F(Cases, a_back_end_finds_its_own_write_in_the_view_by_its_tag) {
+  WsClient client(line.port(), line.reader());
+  const Opened before = client.open({.space = space});
+  const std::string other = line.new_space();
+  write("begin; select viewgate.tag('checkout-4711', '{\"by\": \"billing\"}'); " + insert(811, "status", "'open'") +
+        "; insert into items (space, id, status) values ('" + other + "', 812, 'open'); commit");
+  const Document tagged = client.next_of("commit");
+  EXPECT_EQ(tagged.plain("request_id"), "checkout-4711");
+  EXPECT_EQ(tagged.text.find("billing"), std::string::npos);
+  write("begin; select viewgate.tag('unseen'); " + insert(813, "status", "'closed'") + "; commit");
+  write(insert(814, "status", "'open'"));
+  const Document plain = client.next_of("commit");
+  EXPECT_THAT(plain.text, AllOf(HasSubstr("[814]"), ::testing::Not(HasSubstr("request_id"))));
+  WsClient late(line.port(), line.reader());
+  late.open({.space = space, .cursor = before.cursor()});
+  EXPECT_EQ(late.next_of("commit").text, tagged.text) << "the same document, read later";
+}
+
 TEST_F(Cases, case_09_the_new_owner_gets_the_record_and_the_old_one_its_key) {
   write(insert(901, "owner, status", "'alice', 'a-secret'"));
   WsClient alice(line.port(), line.reader("alice")), bob(line.port(), line.reader("bob"));
