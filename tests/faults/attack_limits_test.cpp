@@ -32,15 +32,13 @@ class AttackLimits : public Row {
 };
 
 TEST_F(AttackLimits, row_38_an_address_has_its_number_of_sockets_and_gets_them_back) {
-  const auto gateway = gateway_with({{"--limit-address-connections", "5"}, {"--time-handshake", "20s"}});
+  const auto gateway = gateway_with({{"--limit-address-connections", "5"}});
   const std::string space = line.new_space();
   WsClient inside(gateway->port(), line.reader());
   inside.open({.space = space});
-  std::vector<std::unique_ptr<RawSocket>> others;
-  for (int i = 0; i < 4; ++i) {
-    others.push_back(std::make_unique<RawSocket>(gateway->port()));
-    others.back()->send("GET /healthz HTTP/1.1\r\nHost: a\r\n");  // and no end
-  }
+  // Welcomed, so that each has its place before the next one asks for one.
+  std::vector<std::unique_ptr<WsClient>> others;
+  for (int i = 0; i < 4; ++i) others.push_back(std::make_unique<WsClient>(gateway->port(), line.reader()));
   EXPECT_TRUE(eventually([&] { return is_refused(gateway->port()); }));
   expect_commit(inside, space);
   others.clear();
