@@ -4,6 +4,7 @@
 
 #include "gateway/command_database.hpp"
 #include "gateway/commands.hpp"
+#include "ledger/access_store.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -25,10 +26,8 @@ void revoke(const Config& config, const RevokeArguments& arguments) {
                "--for " + arguments.lasting + ": write a whole number with s, m or h, for example 720h");
   }
   CommandDatabase database(config.database);
-  const ledger::pg::Params values{arguments.principal, arguments.token_id, arguments.issuer,
-                                  std::to_string(lasting->count()) + " ms"};
-  const auto made =
-      database.exec("select viewgate.revoke(nullif($1, ''), nullif($2, ''), nullif($3, ''), $4::interval)", values);
+  auto statement = ledger::statement_of({arguments.principal, arguments.token_id, arguments.issuer, *lasting});
+  const auto made = database.exec(std::move(statement.sql), std::move(statement.params));
   std::cout << "revoked; revocation " << made[0].text(0) << "\n";
 }
 
@@ -60,25 +59,33 @@ with statements(place, name, what) as (
   union all select 5, p.proname::text, 'execute on function ' || p.oid::regprocedure
     from pg_proc p where p.pronamespace = 'viewgate'::regnamespace and p.prorettype <> 'trigger'::regtype
       and p.proname not in ('append', 'apply_model', 'capture', 'clear_retention', 'erase_record', 'erase_space',
-                            'install_capture_function', 'prune', 'revoke', 'set_retention', 'uncapture')
+                            'install_capture_function', 'prune', 'set_retention', 'uncapture')
+      and (p.proname <> 'revoke' or $2::bool)
   union all select 6, n.nspname::text, 'usage on schema ' || quote_ident(n.nspname)
     from pg_namespace n where n.oid in (select c.relnamespace from viewgate.captures k join pg_class c on c.oid = k.relation)
   union all select 7, k.collection, 'select on ' || k.relation::regclass from viewgate.captures k
 )
 select format('grant %s to %I;', what, $1::text) from statements order by place, name)";
 
-void print_grants(const Config& config, const std::string& role) {
+struct GrantsArguments {
+  std::string role;
+  bool revocations = false;
+};
+
+void print_grants(const Config& config, const GrantsArguments& arguments) {
   CommandDatabase database(config.database);
-  const auto statements = database.exec(grants_sql, ledger::pg::Params{role});
+  const auto statements =
+      database.exec(grants_sql, ledger::pg::Params{arguments.role, arguments.revocations ? "true" : "false"});
   for (int i = 0; i < statements.size(); ++i) std::cout << statements[i].text(0) << "\n";
 }
 
 void add_grants(CLI::App& app) {
   auto* command = app.add_subcommand("grants", "print the SQL that lets a role serve, and no more than that");
   const auto flags = std::make_shared<ConfigFlags>(*command, std::vector<std::string_view>{"database"});
-  const auto role = std::make_shared<std::string>();
-  command->add_option("--role", *role, "the role that `viewgate serve` will connect as")->required();
-  command->callback([flags, role] { print_grants(flags->read(), *role); });
+  const auto arguments = std::make_shared<GrantsArguments>();
+  command->add_option("--role", arguments->role, "the role that `viewgate serve` will connect as")->required();
+  command->add_flag("--revocations", arguments->revocations, "it may also revoke: for POST /v1/revocations");
+  command->callback([flags, arguments] { print_grants(flags->read(), *arguments); });
 }
 
 }  // namespace

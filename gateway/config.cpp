@@ -7,6 +7,8 @@
 #include <charconv>
 #include <optional>
 
+#include "gateway/proxies.hpp"
+
 namespace viewgate::gateway {
 namespace {
 
@@ -45,6 +47,7 @@ std::span<const Unit> units_of(SettingKind kind) {
     case SettingKind::text:
     case SettingKind::choice:
     case SettingKind::list:
+    case SettingKind::networks:
     case SettingKind::count:
     case SettingKind::endpoint:
       return count_units;
@@ -90,13 +93,15 @@ std::optional<std::string> store(Config& config, const Setting& setting, std::st
       config.*std::get<std::string Config::*>(setting.member) = text;
       return std::nullopt;
     }
-    case SettingKind::list: {
+    case SettingKind::list:
+    case SettingKind::networks: {
       auto& list = config.*std::get<Strings Config::*>(setting.member);
       list.clear();
       for (const auto part : split(text, ',')) {
         if (const auto item = trim(part); !item.empty()) list.emplace_back(item);
       }
-      return std::nullopt;
+      const bool is_right = setting.kind == SettingKind::list || std::ranges::all_of(list, is_network);
+      return is_right ? std::nullopt : std::optional(allowed_text(setting));
     }
     case SettingKind::count:
     case SettingKind::bytes:
@@ -249,6 +254,8 @@ std::string allowed_text(const Setting& setting) {
       return "text";
     case SettingKind::list:
       return "a list, separated by commas";
+    case SettingKind::networks:
+      return "a list of networks, separated by commas, as 10.0.0.0/8, 192.0.2.7 or fd00::/8";
     case SettingKind::endpoint:
       return "address:port, for example 127.0.0.1:8080 or [::1]:0";
     case SettingKind::choice: {

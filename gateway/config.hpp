@@ -29,6 +29,9 @@ struct Config {
   std::string ready_file;
   std::string pid_file;
   std::vector<std::string> origins;
+  std::string admin_listen;
+  std::string admin_key_file;
+  std::vector<std::string> proxy_trusted;
 
   std::string auth_issuer;
   std::string auth_audience;
@@ -117,6 +120,7 @@ enum class SettingKind : std::uint8_t {
   count,     ///< a whole number
   bytes,     ///< a whole number with an optional KiB, MiB or GiB
   duration,  ///< a whole number with ms, s, m or h
+  networks,  ///< a list of addresses, each with an optional /prefix
   endpoint   ///< address:port; an IPv6 address in brackets
 };
 

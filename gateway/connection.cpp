@@ -7,7 +7,6 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>
-#include <charconv>
 
 #include "gateway/log.hpp"
 
@@ -26,17 +25,6 @@ constexpr std::string_view http_continue = "HTTP/1.1 100 Continue\r\n\r\n";
 std::size_t bytes_of(std::span<const std::string_view> pieces) {
   std::size_t out = 0;
   for (const auto piece : pieces) out += piece.size();
-  return out;
-}
-
-/// 0 without a body. Absent: it comes in chunks, or its length is not a number.
-std::optional<std::size_t> body_length(const HttpHead& head) {
-  if (head.count("transfer-encoding") > 0) return std::nullopt;
-  if (head.count("content-length") == 0) return 0;
-  const auto text = head.only("content-length");
-  std::size_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return out;
 }
 
@@ -112,6 +100,13 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
     return !ended_;
   }
   const auto head = std::string_view(head_).substr(0, progress.bytes);
+  if (!proxy.empty()) {
+    const auto parsed = parse_http_head(head);
+    if (const auto* request = std::get_if<HttpHead>(&parsed); request != nullptr && !host_.admit(*this, *request)) {
+      end();
+      return false;
+    }
+  }
   const auto line = request_line(head);
   if (line && host_.http_api != nullptr && line->target.starts_with(HttpApi::prefix)) return take_request(head, now);
   if (line && line->target != socket_path) {
@@ -166,7 +161,7 @@ bool Connection::take_request(std::string_view head, Now now) {
     return !ended_;
   }
   auto& request = std::get<HttpHead>(parsed);
-  const auto length = body_length(request);
+  const auto length = request.content_length();
   std::optional<std::string> refusal;
   if (!length) {
     refusal = handshake_response(HttpRefused{400, "the body must have a Content-Length"});

@@ -21,6 +21,7 @@
 #include "gateway/handshake.hpp"
 #include "gateway/http_api.hpp"
 #include "gateway/http_endpoints.hpp"
+#include "gateway/proxies.hpp"
 #include "gateway/session.hpp"
 
 namespace viewgate::gateway {
@@ -35,6 +36,8 @@ struct ConnectionHost {
   [[nodiscard]] virtual Readiness readiness() const = 0;
   [[nodiscard]] virtual bool full() const = 0;
   virtual void on_ended(Connection& connection) = 0;
+  /// Counts the connection with its client's address, where that was not known before the head. False: the address has enough.
+  [[nodiscard]] virtual bool admit(Connection& connection, const HttpHead& head) = 0;
 
   Fanout& fanout;
   const HandshakePolicy& handshake;
@@ -74,6 +77,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
 
   std::size_t host_index = 0;             ///< kept by the host
   std::optional<Admission::Place> place;  ///< among its address's connections; kept by the host
+  AddressBytes proxy;                     ///< the peer, where its requests name their client; kept by the host
 
  private:
   void wait_readable();

@@ -5,6 +5,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/rfc7230.hpp>
+#include <charconv>
 
 #include "gateway/protocol.hpp"
 
@@ -48,6 +49,22 @@ bool HttpHead::names_token(std::string_view field, std::string_view token) const
 
 bool HttpHead::has_body() const {
   return count("transfer-encoding") > 0 || (count("content-length") > 0 && only("content-length") != "0");
+}
+
+std::optional<std::size_t> HttpHead::content_length() const {
+  if (count("transfer-encoding") > 0) return std::nullopt;
+  if (count("content-length") == 0) return 0;
+  const auto text = only("content-length");
+  std::size_t out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
+std::string_view HttpHead::bearer() const {
+  constexpr std::string_view scheme = "Bearer ";
+  const auto value = only("authorization");
+  return value.starts_with(scheme) ? value.substr(scheme.size()) : std::string_view{};
 }
 
 std::variant<HttpHead, HttpRefused> parse_http_head(std::string_view head) {

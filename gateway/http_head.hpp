@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,10 @@ class HttpHead {
   [[nodiscard]] bool names_token(std::string_view field, std::string_view token) const;
   /// A body is announced, be it of no bytes known.
   [[nodiscard]] bool has_body() const;
+  /// Of its body, 0 without one. Absent: it comes in chunks, or its length is not a number.
+  [[nodiscard]] std::optional<std::size_t> content_length() const;
+  /// The credential of "Authorization: Bearer …" (RFC 6750); empty without one.
+  [[nodiscard]] std::string_view bearer() const;
 };
 
 /// `head`: complete, with its empty line. Refused: not well-formed, over 8192 bytes, not HTTP/1.1, a folded field, no or two

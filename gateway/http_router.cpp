@@ -28,13 +28,6 @@ std::optional<std::int64_t> digits(std::string_view text) {
   return out;
 }
 
-/// The token of "Authorization: Bearer …" (RFC 6750); empty without one.
-std::string_view bearer_of(const HttpHead& head) {
-  constexpr std::string_view scheme = "Bearer ";
-  const auto value = head.only("authorization");
-  return value.starts_with(scheme) ? value.substr(scheme.size()) : std::string_view{};
-}
-
 }  // namespace
 
 std::optional<SpaceTarget> parse_space_target(std::string_view target) {
@@ -85,7 +78,7 @@ std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead
   out.is_of_log = is_log && head.method == "GET";
   const bool is_of_mutations = target && target->query.empty() && HttpMutations::has(target->what);
   if (!out.is_of_log && !is_of_mutations) return refused(404, "not_found");
-  auto verified = verifier_.verify(bearer_of(head), std::chrono::system_clock::now());
+  auto verified = verifier_.verify(head.bearer(), std::chrono::system_clock::now());
   if (!verified) {
     log::info("http_refused", {{"reason", verified.error().reason}});
     return refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n");

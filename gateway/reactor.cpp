@@ -1,5 +1,7 @@
 #include "gateway/reactor.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
@@ -9,10 +11,12 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <limits>
 #include <random>
 #include <system_error>
 #include <thread>
 
+#include "gateway/admin_door.hpp"
 #include "gateway/connection.hpp"
 #include "gateway/log.hpp"
 
@@ -26,6 +30,20 @@ namespace {
 
 constexpr std::size_t read_buffer_bytes = std::size_t{64} * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors or memory ran out
+
+/// A socket with this descriptor or a higher one is one too many: descriptors are given from below.
+int descriptors_for_clients() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > std::numeric_limits<int>::max()) {
+    return std::numeric_limits<int>::max();
+  }
+  return std::max(static_cast<int>(limit.rlim_cur) - static_cast<int>(descriptors_for_operators), 1);
+}
+
+AddressBytes peer_of(const tcp::socket& socket) {
+  boost::system::error_code gone;
+  return parse_address(socket.remote_endpoint(gone).address().to_string());
+}
 
 enum class Sharing : std::uint8_t { alone, with_other_reactors };
 
@@ -56,6 +74,7 @@ class Reactor::Loop final : public ConnectionHost {
   Loop(ReactorOptions options, EnginePort& engine, const auth::TokenVerifier& verifier, ActiveModelPtr model)
       : ConnectionHost(fanout_, options_.handshake),
         options_(std::move(options)),
+        proxies_(options_.proxies),
         acceptor_(context_),
         accept_timer_(context_),
         sweep_timer_(context_),
@@ -105,11 +124,12 @@ class Reactor::Loop final : public ConnectionHost {
   }
   [[nodiscard]] bool full() const override { return connections_.size() > options_.connections; }
   void on_ended(Connection& connection) override;
+  [[nodiscard]] bool admit(Connection& connection, const HttpHead& head) override;
 
  private:
   void accept();
+  void on_not_accepted(std::string_view reason);
   void on_accepted(tcp::socket socket);
-  [[nodiscard]] std::optional<Admission::Place> place_for(const tcp::socket& socket, Now now);
   bool end_oldest_stranger();
   void flush_soon();
   void sweep_later();
@@ -120,6 +140,8 @@ class Reactor::Loop final : public ConnectionHost {
   [[nodiscard]] std::vector<std::shared_ptr<Connection>> all() const { return connections_; }
 
   const ReactorOptions options_;
+  const TrustedProxies proxies_;
+  const int descriptors_max_ = descriptors_for_clients();
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
   asio::steady_timer accept_timer_;
@@ -144,31 +166,45 @@ class Reactor::Loop final : public ConnectionHost {
 void Reactor::Loop::accept() {
   acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
-    if (!error) {
-      accept_fails_ = false;
-      on_accepted(std::move(socket));
-      return accept();
+    if (error) return on_not_accepted(error.message());
+    if (socket.native_handle() >= descriptors_max_ && !end_oldest_stranger()) {
+      boost::system::error_code ignored;
+      socket.close(ignored);
+      return on_not_accepted("the last descriptors are for operators and the database");
     }
-    // Told once, until it succeeds again: whoever caused it would else fill the log.
-    if (!std::exchange(accept_fails_, true)) log::warn("accept_failed", {{"error", error.message()}});
-    if (end_oldest_stranger()) return accept();
-    accept_timer_.expires_after(accept_pause);
-    accept_timer_.async_wait([this](const boost::system::error_code& cancelled) {
-      if (!cancelled) accept();
-    });
+    accept_fails_ = false;
+    on_accepted(std::move(socket));
+    accept();
+  });
+}
+
+void Reactor::Loop::on_not_accepted(std::string_view reason) {
+  // Told once, until it succeeds again: whoever caused it would else fill the log.
+  if (!std::exchange(accept_fails_, true)) log::warn("accept_failed", {{"error", reason}});
+  if (end_oldest_stranger()) return accept();
+  accept_timer_.expires_after(accept_pause);
+  accept_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) accept();
   });
 }
 
 void Reactor::Loop::on_accepted(tcp::socket socket) {
   const Now now = Now::read();
-  auto place = place_for(socket, now);
-  if (!place) return;
+  AddressBytes peer = peer_of(socket);
+  // Whoever comes through a proxy is counted once its request has said who it is (admit).
+  const bool is_proxy = proxies_.trusts(peer);
+  std::optional<Admission::Place> place;
+  if (!is_proxy) {
+    place = options_.session.admission->enter_address(peer, now.steady);
+    if (!place) return;
+  }
   boost::system::error_code gone;  // a socket that is gone by now tells so when it is read
   socket.non_blocking(true, gone);
   socket.set_option(tcp::no_delay(true), gone);
   socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(options_.send_buffer_bytes)), gone);
   auto connection = std::make_shared<Connection>(std::move(socket), *this, now);
   connection->place = std::move(place);
+  if (is_proxy) connection->proxy = std::move(peer);
   connection->host_index = connections_.size();
   connections_.push_back(connection);
   connection_count_ = connections_.size();
@@ -177,19 +213,10 @@ void Reactor::Loop::on_accepted(tcp::socket socket) {
   connection->start();
 }
 
-/// Absent: its address has enough.
-std::optional<Admission::Place> Reactor::Loop::place_for(const tcp::socket& socket, Now now) {
-  boost::system::error_code gone;
-  const auto address = socket.remote_endpoint(gone).address();
-  std::string bytes;
-  if (address.is_v4()) {
-    const auto four = address.to_v4().to_bytes();
-    bytes.assign(four.begin(), four.end());
-  } else {
-    const auto sixteen = address.to_v6().to_bytes();
-    bytes.assign(sixteen.begin(), sixteen.end());
-  }
-  return options_.session.admission->enter_address(bytes, now.steady);
+bool Reactor::Loop::admit(Connection& connection, const HttpHead& head) {
+  const AddressBytes client = proxies_.client_of(connection.proxy, head);
+  connection.place = options_.session.admission->enter_address(client, Now::read().steady);
+  return connection.place.has_value();
 }
 
 /// False: there is none. Whoever has come through its hello, or has left, is passed over for good.

@@ -28,6 +28,7 @@ struct ReactorOptions {
   SessionOptions session;
   HandshakePolicy handshake;
   HttpApi* http_api = nullptr;       ///< outlives the reactor; null: no requests but those of health are answered
+  std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed (TrustedProxies)
   std::size_t strangers = 10'000;    ///< sockets without an accepted hello; for one more the oldest is closed
   std::size_t connections = 50'000;  ///< more are told 1013
   std::chrono::milliseconds handshake_time = limits::handshake_time;

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "auth/token_verifier.hpp"
+#include "gateway/admin_revocations.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
 #include "gateway/http_router.hpp"
 #include "gateway/log.hpp"
 #include "gateway/model_loader.hpp"
 #include "gateway/process_files.hpp"
+#include "gateway/signing_key.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/mutator.hpp"
 #include "ledger/registry.hpp"
@@ -98,7 +100,9 @@ class Server::Column {
                       ? nullptr
                       : std::make_unique<LogDesk>(log_desk_options(config, conninfo), verifier_)),
         http_mutations_(io_, mutator_, reader_, http_mutation_options(config)),
-        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_) {
+        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_),
+        access_store_(io_, conninfo, access_store_options(config)),
+        admin_(admin_door(config)) {
     engine_.attach(tailer_);
     engine_.attach(mutator_);
     if (config.auth_anonymous == "admit") verifier_.admit_anonymous();
@@ -113,6 +117,7 @@ class Server::Column {
     open_reactors();
     tailer_.start();
     tick();
+    open_admin();
     for (auto& reactor : reactors_) reactor->set_ready(true);
     const ProcessFiles files(config_, endpoint_);
     log::info("listening", {{"address", endpoint_.address}, {"port", endpoint_.port}, {"reactors", reactors_.size()}});
@@ -196,6 +201,23 @@ class Server::Column {
     for (auto& reactor : reactors_) reactor->start();
   }
 
+  /// Null: there is no credential, so nobody could use it. Throws Stop.
+  static std::unique_ptr<AdminDoor> admin_door(const Config& config) {
+    if (config.admin_key_file.empty()) return nullptr;
+    return std::make_unique<AdminDoor>(admin_options(config, admin_credential(config)));
+  }
+
+  void open_admin() {
+    if (!admin_) return;
+    add_revocations(*admin_, io_, access_store_);
+    try {
+      admin_->start();
+    } catch (const std::system_error& error) {
+      throw Stop(ExitStatus::port_in_use, error.what());
+    }
+    log::info("admin_listening", {{"address", config_.admin_listen}, {"port", admin_->port()}});
+  }
+
   void tick() {
     tick_timer_.expires_after(tick_interval(config_));
     tick_timer_.async_wait([this](const boost::system::error_code& cancelled) {
@@ -273,6 +295,8 @@ class Server::Column {
 
   void finish() {
     for (auto& reactor : reactors_) reactor->stop();
+    if (admin_) admin_->stop();
+    access_store_.stop();
     mutator_.stop();
     tailer_.stop();
     reader_.stop();
@@ -302,6 +326,8 @@ class Server::Column {
   const std::unique_ptr<LogDesk> log_desk_;
   HttpMutations http_mutations_;
   HttpRouter router_;
+  ledger::AccessStore access_store_;
+  const std::unique_ptr<AdminDoor> admin_;
   ActiveModelPtr model_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
   std::optional<auth::KeySource> key_source_;

@@ -4,6 +4,7 @@
 #include <openssl/rand.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -44,6 +45,16 @@ void make_key(const std::filesystem::path& path) {
 std::string key_material(std::string text, auth::Algorithm algorithm) {
   while (auth::is_symmetric(algorithm) && (text.ends_with('\n') || text.ends_with('\r'))) text.pop_back();
   return text;
+}
+
+std::string admin_credential(const Config& config) {
+  constexpr std::size_t bytes_min = 16;
+  std::string out = key_material(read_whole_file(config.admin_key_file), auth::Algorithm::hs256);
+  const bool is_printable = std::ranges::all_of(out, [](char c) { return c > ' ' && c <= '~'; });
+  if (out.size() >= bytes_min && is_printable) return out;
+  throw Stop(ExitStatus::config,
+             config.admin_key_file +
+                 ": admin.key_file must hold at least 16 printable characters without blanks, in one line");
 }
 
 auth::KeyConfig signing_key(const Config& config) {

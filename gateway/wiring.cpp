@@ -52,6 +52,7 @@ ReactorOptions reactor_options(const Config& config, std::size_t index, const En
   out.port = endpoint.port;
   out.session = session_options(config);
   out.handshake.origins = config.origins;
+  out.proxies = config.proxy_trusted;
   out.connections = size_of(config.limit_connections);
   out.strangers = size_of(config.limit_strangers);
   out.handshake_time = config.time_handshake;
@@ -86,6 +87,21 @@ EngineLimits engine_limits(const Config& config) {
 AdmissionLimits admission_limits(const Config& config) {
   return {size_of(config.limit_address_connections), size_of(config.limit_address_handshakes),
           size_of(config.limit_principal_connections)};
+}
+
+AdminOptions admin_options(const Config& config, std::string credential) {
+  const auto endpoint = *parse_endpoint(config.admin_listen);
+  AdminOptions out;
+  out.address = endpoint.address;
+  out.port = endpoint.port;
+  out.credential = std::move(credential);
+  return out;
+}
+
+ledger::AccessStoreOptions access_store_options(const Config& config) {
+  ledger::AccessStoreOptions out;
+  out.time_max = config.database_time;
+  return out;
 }
 
 auth::KeySourceOptions key_source_options(const Config& config) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "auth/key_source.hpp"
+#include "gateway/admin_door.hpp"
 #include "gateway/admission.hpp"
 #include "gateway/config.hpp"
 #include "gateway/engine_options.hpp"
 #include "gateway/http_mutations.hpp"
 #include "gateway/log_desk.hpp"
 #include "gateway/reactor.hpp"
+#include "ledger/access_store.hpp"
 #include "ledger/log_reader.hpp"
 #include "ledger/mutator.hpp"
 #include "ledger/preflight.hpp"
@@ -20,6 +22,9 @@ namespace viewgate::gateway {
 [[nodiscard]] ReactorOptions reactor_options(const Config& config, std::size_t index, const Endpoint& endpoint);
 [[nodiscard]] EngineLimits engine_limits(const Config& config);
 [[nodiscard]] AdmissionLimits admission_limits(const Config& config);
+/// `credential`: of operators, read from its file.
+[[nodiscard]] AdminOptions admin_options(const Config& config, std::string credential);
+[[nodiscard]] ledger::AccessStoreOptions access_store_options(const Config& config);
 [[nodiscard]] auth::KeySourceOptions key_source_options(const Config& config);
 [[nodiscard]] ledger::RevocationWatchOptions revocation_options(const Config& config);
 [[nodiscard]] ledger::TailerOptions tailer_options(const Config& config);

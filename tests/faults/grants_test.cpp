@@ -33,6 +33,15 @@ TEST_F(Grants, a_gateway_serves_under_the_role_that_was_granted_what_is_printed_
   WsClient back(gateway.port(), owned.reader());
   EXPECT_TRUE(back.open({.space = space, .cursor = cursor}).resumed());
   EXPECT_THAT(back.next_of("commit").text, HasSubstr("[1]"));
+  // What it writes for its clients, it writes under that role: from the first mutation of a space on.
+  const std::string fresh = owned.new_space();
+  WsClient writer(gateway.port(), owned.reader(), "desk");
+  writer.mutate(fresh, 1, R"([{"kind":"create","collection":"labels","key":["a"],"record":{"colour":"red"}}])");
+  EXPECT_THAT(writer.receipt_of(1).text, HasSubstr("\"applied\""));
+  writer.mutate(fresh, 2, R"([{"kind":"update","collection":"labels","key":["a"],"changed":{"colour":"blue"}}])");
+  EXPECT_THAT(writer.receipt_of(2).text, HasSubstr("\"applied\""));
+  writer.mutate(fresh, 3, R"([{"kind":"delete","collection":"labels","key":["a"]}])");
+  EXPECT_THAT(writer.receipt_of(3).text, HasSubstr("\"applied\""));
   // Pruning is the gateway's, too.
   owned.sql("select viewgate.set_retention(null, 1, null)");
   for (int id = 2; id < 5; ++id) {
@@ -50,6 +59,13 @@ TEST_F(Grants, a_gateway_serves_under_the_role_that_was_granted_what_is_printed_
         "select viewgate.erase_space('s')", "create table viewgate.mine (a int)"}) {
     EXPECT_EQ(as_gateway.refusal(forbidden), "42501") << forbidden;
   }
+
+  // Revoking over HTTP is a right that is asked for by name.
+  const Finished more = run({program("viewgate"), "grants", "--role", "gateway_of_the_test", "--revocations",
+                             "--database", owned.database()});
+  std::istringstream with_revocations(more.output);
+  for (std::string each; std::getline(with_revocations, each);) owned.sql(each);
+  EXPECT_EQ(as_gateway.refusal("select viewgate.revoke(principal => 'ada')"), "");
 }
 
 }  // namespace

@@ -1,0 +1,197 @@
+// The operators' port: nobody without its credential gets a word, it answers when descriptors have run out, and what is revoked
+// there is revoked everywhere. And whom a trusted proxy speaks for.
+#include <fstream>
+
+#include "loadtest/report.hpp"
+#include "row_test.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* credential = "an-operators-credential-of-the-tests";
+
+class Operators : public Row {
+ protected:
+  Operators() { std::ofstream(credential_file) << credential << "\n"; }
+  ~Operators() override { std::filesystem::remove(credential_file); }
+
+  GatewayOptions options() {
+    GatewayOptions out = line.gateway_options();
+    out.set("--admin-listen", "127.0.0.1:0");
+    out.set("--admin-key-file", credential_file);
+    return out;
+  }
+  static std::uint16_t admin_port(const GatewayProcess& gateway) {
+    const std::string log = gateway.log();
+    const std::size_t line_at = log.find("admin_listening");
+    const std::size_t at = log.find("port=", line_at);
+    if (line_at == std::string::npos || at == std::string::npos) throw std::runtime_error("no operators' port: " + log);
+    return static_cast<std::uint16_t>(std::stoi(log.substr(at + 5)));
+  }
+  struct Answer {
+    std::string head;
+    std::string body;
+  };
+  static Answer ask(std::uint16_t port, const std::string& method, const std::string& target,
+                    const std::string& body = "",
+                    const std::string& authorization = std::string("Bearer ") + credential) {
+    RawSocket socket(port);
+    socket.send(method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n" +
+                (authorization.empty() ? "" : "Authorization: " + authorization + "\r\n") +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    Answer out;
+    out.head = socket.read_until("\r\n\r\n");
+    out.body = socket.read_until("\n");
+    EXPECT_TRUE(socket.wait_closed());
+    return out;
+  }
+  static std::uint16_t hello_code(std::uint16_t port, const std::string& token) {
+    WsClient client(port);
+    client.send(R"({"type":"hello","protocol":1,"token":")" + token + "\"}");
+    if (client.next().type() == "welcome") return 0;
+    return client.closed_with();
+  }
+
+  const std::string credential_file = temporary_path("operators");
+};
+
+TEST_F(Operators, row_66_without_the_credential_there_is_401_whatever_is_asked_for) {
+  GatewayProcess gateway(options());
+  const std::uint16_t port = admin_port(gateway);
+  const std::string body = R"({"principal":"mallory"})";
+  for (const char* path : {"/v1/revocations", "/metrics", "/", "/v1/socket"}) {
+    for (const std::string& shown :
+         {std::string(), std::string("Bearer "), std::string("Bearer wrong"), std::string(credential),
+          "Bearer " + line.reader(), std::string("Bearer ") + credential + "x", std::string("Basic ") + credential}) {
+      const Answer answer = ask(port, "POST", path, body, shown);
+      EXPECT_THAT(answer.head, StartsWith("HTTP/1.1 401 ")) << path << " " << shown;
+      EXPECT_THAT(answer.head, HasSubstr("WWW-Authenticate: Bearer")) << path;
+      EXPECT_EQ(answer.body, "{\"error\":\"auth_required\"}\n");
+    }
+  }
+  EXPECT_THAT(ask(gateway.port(), "POST", "/v1/revocations", body).head, StartsWith("HTTP/1.1 404 "))
+      << "the public port has it not, whoever asks";
+  EXPECT_EQ(hello_code(gateway.port(), line.reader("mallory")), 0);
+  EXPECT_THAT(gateway.log(), Not(HasSubstr(credential)));
+  expect_a_good_client_works(line, gateway.port());
+}
+
+TEST_F(Operators, what_the_operators_port_is_not_asked_right_it_refuses_by_name) {
+  GatewayProcess gateway(options());
+  const std::uint16_t port = admin_port(gateway);
+  EXPECT_THAT(ask(port, "GET", "/nothing").head, StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(ask(port, "GET", "/v1/revocations").head, StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(ask(port, "POST", "/v1/revocations", std::string(70'000, ' ')).head, StartsWith("HTTP/1.1 413 "));
+  for (const char* body : {"", "[]", "null", "{}", R"({"principal":""})", R"({"principal":7})",
+                           R"({"principal":"a","token_id":"b"})", R"({"principal":"a","for":"soon"})",
+                           R"({"principal":"a","principal":"b"})", R"({"principal":"a","more":"x"})"}) {
+    const Answer answer = ask(port, "POST", "/v1/revocations", body);
+    EXPECT_THAT(answer.head, StartsWith("HTTP/1.1 400 ")) << body;
+    EXPECT_THAT(answer.body, HasSubstr("\"bad_request\"")) << body;
+  }
+  RawSocket garbage(port);
+  garbage.send("\x16\x03\x01\x02");
+  EXPECT_TRUE(garbage.wait_closed());
+  EXPECT_THAT(ask(port, "POST", "/v1/revocations", R"({"token_id":"nobodys","for":"1h"})").body,
+              StartsWith("{\"revocation\":"));
+}
+
+TEST_F(Operators, row_27_what_is_revoked_over_http_is_revoked_on_every_node) {
+  GatewayProcess gateway(options());
+  const std::string space = line.new_space();
+  WsClient here(gateway.port(), line.reader("judy")), there(line.port(), line.reader("judy"));
+  for (WsClient* each : {&here, &there}) each->open({.space = space});
+  const Answer answer = ask(admin_port(gateway), "POST", "/v1/revocations", R"({"principal":"judy"})");
+  EXPECT_THAT(answer.head, StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(here.closed_with(), 4005);
+  EXPECT_EQ(there.closed_with(), 4005);
+  EXPECT_EQ(hello_code(line.port(), line.reader("judy")), 4005);
+}
+
+TEST_F(Operators, row_63_out_of_descriptors_the_operators_port_still_answers) {
+  GatewayOptions few = options();
+  few.descriptors = 64;
+  few.set("--time-handshake", "1m");
+  few.set("--time-hello", "1m");
+  GatewayProcess gateway(few);
+  const std::uint16_t port = admin_port(gateway);
+  // Those inside are nobody's to let go: the reactors have no descriptor left for another, and close it.
+  std::vector<std::unique_ptr<WsClient>> inside;
+  const auto comes_in = [&] {
+    try {
+      inside.push_back(std::make_unique<WsClient>(gateway.port(), line.reader()));
+      return true;
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  };
+  while (comes_in()) ASSERT_LT(inside.size(), 64U);
+  EXPECT_THAT(inside, Not(::testing::IsEmpty()));
+  std::vector<std::unique_ptr<RawSocket>> pressing;
+  for (int i = 0; i < 50; ++i) pressing.push_back(std::make_unique<RawSocket>(gateway.port()));
+  EXPECT_TRUE(eventually([&] { return gateway.log().find("accept_failed") != std::string::npos; }));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(ask(port, "GET", "/nothing").head, StartsWith("HTTP/1.1 404 "));
+  }
+  EXPECT_THAT(ask(port, "POST", "/v1/revocations", R"({"token_id":"nobodys"})").head, StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(Operators, a_credential_that_is_too_short_or_a_port_that_is_taken_is_told_at_the_start) {
+  GatewayProcess gateway(options());
+  const auto refusal = [&](const std::string& listen, const std::string& file) {
+    return run({program("viewgate"), "serve", "--database", line.database(), "--listen", "127.0.0.1:0",
+                "--auth-key-file", key_file(), "--admin-listen", listen, "--admin-key-file", file});
+  };
+  const Finished taken = refusal("127.0.0.1:" + std::to_string(admin_port(gateway)), credential_file);
+  EXPECT_EQ(taken.status, 71) << taken.output;
+  EXPECT_THAT(taken.output, HasSubstr("admin.listen"));
+  const std::string short_file = temporary_path("short");
+  std::ofstream(short_file) << "short";
+  const Finished weak = refusal("127.0.0.1:0", short_file);
+  EXPECT_EQ(weak.status, 78) << weak.output;
+  EXPECT_THAT(weak.output, HasSubstr("at least 16"));
+  std::filesystem::remove(short_file);
+}
+
+TEST_F(Operators, whom_a_trusted_proxy_speaks_for_is_counted_and_whom_another_claims_is_not) {
+  const auto gateway_with = [&](const std::string& trusted) {
+    GatewayOptions out = line.gateway_options();
+    out.set("--limit-address-connections", "2");
+    out.set("--proxy-trusted", trusted);
+    out.set("--time-handshake", "1m");
+    out.set("--time-hello", "1m");
+    return out;
+  };
+  const auto is_upgraded = [](RawSocket& socket, const std::string& forwarded) {
+    UpgradeRequest request;
+    request.extra_headers = "X-Forwarded-For: " + forwarded + "\r\n";
+    socket.send(upgrade_bytes(request));
+    return socket.read_until("\r\n\r\n").starts_with("HTTP/1.1 101 ");
+  };
+  GatewayProcess behind(gateway_with("10.0.0.0/8,127.0.0.1"));
+  std::vector<std::unique_ptr<RawSocket>> sockets;
+  const auto comes_in = [&](const GatewayProcess& gateway, const std::string& forwarded) {
+    sockets.push_back(std::make_unique<RawSocket>(gateway.port()));
+    return is_upgraded(*sockets.back(), forwarded);
+  };
+  EXPECT_TRUE(comes_in(behind, "192.0.2.1"));
+  EXPECT_TRUE(comes_in(behind, "198.51.100.9, 192.0.2.1, 10.1.2.3")) << "what stands left is the client's own word";
+  EXPECT_FALSE(comes_in(behind, "203.0.113.5, 192.0.2.1")) << "the third of that client";
+  EXPECT_TRUE(comes_in(behind, "192.0.2.2"));
+  EXPECT_TRUE(comes_in(behind, "2001:db8::1"));
+  EXPECT_TRUE(comes_in(behind, "[2001:db8::2]:4711"));
+  EXPECT_FALSE(comes_in(behind, "2001:db8::3")) << "one /64 is one client";
+  sockets.clear();
+
+  GatewayProcess direct(gateway_with("10.0.0.0/8"));
+  EXPECT_TRUE(comes_in(direct, "192.0.2.1"));
+  EXPECT_TRUE(comes_in(direct, "192.0.2.2"));
+  EXPECT_FALSE(comes_in(direct, "192.0.2.3")) << "the peer is no proxy: it is the client, whatever it claims";
+}
+
+}  // namespace
+}  // namespace viewgate::testing
