@@ -8,7 +8,7 @@ void append_events(std::string& out, const GroupSpec& spec, const projection::Gr
                    ledger::Position sealed) {
   const auto sequence = events.position.sequence.value;
   if (events.last) {
-    append_commit(out, spec.channel, sequence, spec.sealer.seal(sealed), events.events, events.request_id);
+    append_commit(out, spec.channel, sequence, spec.sealer.seal(sealed), events.events, events.at, events.request_id);
   } else {
     append_commit_part(out, spec.channel, sequence, events.events);
   }

@@ -201,8 +201,9 @@ struct Commit {
   std::int64_t sequence = 0;
   std::string position;
   std::string events;
-  std::optional<std::string>
-      request_id;  ///< with which a back-end has signed its transaction; not in parts before the final one
+  // Not in parts before the final one:
+  std::optional<std::string> at;          ///< the transaction's time, RFC 3339 in UTC with microseconds
+  std::optional<std::string> request_id;  ///< with which a back-end has signed its transaction
   bool last = true;
 };
 

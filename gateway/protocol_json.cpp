@@ -164,7 +164,7 @@ void append_document(std::string& out, const Ready& message) {
 
 void append_document(std::string& out, const Commit& message) {
   if (message.last) {
-    append_commit(out, message.channel, message.sequence, message.position, message.events,
+    append_commit(out, message.channel, message.sequence, message.position, message.events, message.at.value_or(""),
                   message.request_id.value_or(""));
   } else {
     append_commit_part(out, message.channel, message.sequence, message.events);
@@ -225,11 +225,12 @@ void append_snapshot(std::string& out, std::string_view channel, std::string_vie
 }
 
 void append_commit(std::string& out, std::string_view channel, std::int64_t sequence, std::string_view position,
-                   std::string_view events, std::string_view request_id) {
+                   std::string_view events, std::string_view at, std::string_view request_id) {
   Document document(out, "commit");
   document.text("channel", channel);
   document.decimal("sequence", sequence);
   document.text("position", position);
+  if (!at.empty()) document.text("at", at);
   document.raw("events", events);
   if (!request_id.empty()) document.text("request_id", request_id);
 }

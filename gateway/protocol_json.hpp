@@ -69,9 +69,9 @@ void append_document(std::string& out, const Drain& message);
 
 // The shared documents once more, from views, so that nothing is copied to be encoded.
 void append_snapshot(std::string& out, std::string_view channel, std::string_view records);
-/// A whole commit, or its final part. No request_id where it is empty.
+/// A whole commit, or its final part. No `at` and no request_id where they are empty.
 void append_commit(std::string& out, std::string_view channel, std::int64_t sequence, std::string_view position,
-                   std::string_view events, std::string_view request_id = {});
+                   std::string_view events, std::string_view at, std::string_view request_id = {});
 /// A part that is not the final one: `last: false`, no position.
 void append_commit_part(std::string& out, std::string_view channel, std::int64_t sequence, std::string_view events);
 void append_progress(std::string& out, std::string_view channel, std::int64_t sequence, std::string_view position);

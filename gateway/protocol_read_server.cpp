@@ -164,6 +164,7 @@ ServerMessage read_commit(Fields& fields) {
   message.events = fields.array("events");
   message.last = !fields.has("last") || fields.flag("last");
   if (message.last) message.position = fields.text("position");
+  message.at = fields.optional_text("at");
   message.request_id = fields.optional_text("request_id");
   return message;
 }

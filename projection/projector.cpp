@@ -93,6 +93,7 @@ void close_events(GroupEvents& events, const ledger::CommitPart& part, bool touc
   events.position = part.position;
   events.first = !touched_before;
   events.last = part.last;
+  if (part.last) events.at = part.provenance.at;
   // Who sent a mutation is told by its receipt where it went; nobody else is to see what ids a client uses.
   if (part.last && part.provenance.source != "mutation") events.request_id = part.provenance.request_id;
   events.events += events.events.empty() ? "[]" : "]";

@@ -30,6 +30,7 @@ struct GroupEvents {
   GroupPtr group;
   ledger::Position position;
   std::string events;
+  std::string at;  ///< with `last`: the commit's time, as its provenance has it
   std::string
       request_id;  ///< with `last`: what a back-end has signed the commit with, or empty; not those of mutations
   std::uint32_t count = 0;

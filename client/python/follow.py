@@ -29,12 +29,12 @@ async def main(url, token_command, view, space, params):
             sequence = await wanted.get()
             while live.sequence < sequence:
                 await asyncio.sleep(0.02)
-            print(json.dumps({"at": live.sequence, "records": sorted(live.records.items())}, default=str), flush=True)
+            print(json.dumps({"sequence": live.sequence, "records": sorted(live.records.items())}, default=str), flush=True)
 
     async def follow():
         async for change in live.follow():
             counts = [len(each) for each in (change.entered, change.updated, change.left, change.deleted)]
-            print(json.dumps({"change": change.sequence, "replaced": change.replaced, "counts": counts}), flush=True)
+            print(json.dumps({"change": change.sequence, "replaced": change.replaced, "at": change.at, "counts": counts}), flush=True)
 
     tasks = [asyncio.create_task(each()) for each in (follow, answer, read_wanted)]
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -45,6 +45,7 @@ class Change:
     updated: list
     left: list
     deleted: list
+    at: str = None  # the commit's time: RFC 3339 in UTC
 
 
 def loads(text):
@@ -170,7 +171,7 @@ class LiveView:
             return None
         events, self._parts = self._parts, []
         sequence = int(document["sequence"])
-        change = Change(self, sequence, False, [], [], [], [])
+        change = Change(self, sequence, False, [], [], [], [], document.get("at"))
         lists = {"entered": change.entered, "updated": change.updated, "removed_from_scope": change.left, "deleted": change.deleted}
         for event in events:
             key = key_text(event["key"])

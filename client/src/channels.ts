@@ -11,13 +11,14 @@ import {
   type Sequence,
   type Snapshot,
 } from './protocol.js';
-import { RecordSet, type Change, type Parse } from './record_set.js';
+import { RecordSet, type Change, type Origin, type Parse } from './record_set.js';
 
 /** What was received and is not shown yet: a commit, a cursor that moved, or a set that replaces the one before. */
 interface Step {
   readonly sequence: Sequence;
   readonly position: string;
   readonly events: readonly RecordEvent[];
+  readonly origin?: Origin;
   readonly replacement?: RecordSet | undefined;
 }
 
@@ -175,7 +176,7 @@ export class Channels<M extends Member> {
   commit(document: Commit): void {
     const channel = this.byId.get(document.channel);
     if (!channel) return;
-    const { sequence, position, last } = document;
+    const { sequence, position, last, at, request_id: requestId } = document;
     const isInside = channel.parts.length > 0 && channel.partsOf !== sequence;
     if (!channel.isReady || isInside || compareSequences(sequence, channel.received) <= 0) {
       return this.giveUp(channel, `commit ${sequence} after ${channel.received}`);
@@ -185,7 +186,7 @@ export class Channels<M extends Member> {
     if (!last || position === undefined) return;
     const events = channel.parts;
     channel.parts = [];
-    this.receive(channel, { sequence, position, events });
+    this.receive(channel, { sequence, position, events, origin: { at, requestId } });
   }
 
   progress(document: Progress): void {
@@ -276,7 +277,7 @@ export class Channels<M extends Member> {
     const step = channel.queue[0];
     if (!step) return;
     const before = channel.set;
-    const change = step.events.length > 0 ? before.apply(step.sequence, step.events) : undefined;
+    const change = step.events.length > 0 ? before.apply(step.sequence, step.events, step.origin) : undefined;
     channel.queue.shift();
     if (step.replacement !== undefined) channel.set = step.replacement;
     channel.sequence = step.sequence;

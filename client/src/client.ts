@@ -263,7 +263,7 @@ export class Client implements Host {
     if (name === 'reconnect') this.returnsAt = this.timers.now() + milliseconds;
     const ring = (): void => {
       this.clearTimer(name);
-      this.takeEvent(ringing(name));
+      this.takeEvent(typeof name === 'number' ? { type: 'due', number: name } : { type: name });
     };
     this.setTimers.set(name, this.timers.set(ring, milliseconds));
   }
@@ -278,11 +278,6 @@ export class Client implements Host {
   private viewsOf({ localNumber: number }: Subscription): View<never>[] {
     return [...(this.sharedViews.get(number)?.views ?? [])];
   }
-}
-
-function ringing(name: TimerName): MachineEvent {
-  const [type, number] = name.split(':');
-  return number === undefined ? { type: type as 'silence' } : { type: 'due', number: Number(number) };
 }
 
 /** Tells when a page that may have slept is looked at again, or a network is there again. Nothing where nobody says so. */

@@ -19,7 +19,8 @@ export interface Delay {
   readonly high: number;
 }
 
-export type TimerName = 'patience' | 'silence' | 'reconnect' | 'refresh' | `subscription:${number}`;
+/** A number is that of a subscription. */
+export type TimerName = 'patience' | 'silence' | 'reconnect' | 'refresh' | number;
 
 /** Whoever runs the machine. Its calls come in order, and none of them calls the machine back. */
 export interface Host {

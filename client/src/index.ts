@@ -16,7 +16,7 @@ export { bigint, columns, date, digits, parseLossless, stringify, type Column } 
 export { indexedDbStorage, type Storage, type StorageOptions } from './indexed_db.js';
 export { ordered, Ordered, type OrderOptions } from './order.js';
 export { compareSequences, type Sequence } from './protocol.js';
-export { Item, type Change, type Updated } from './record_set.js';
+export { Item, type Change, type Origin, type Updated } from './record_set.js';
 export type { ConnectionStatus } from './state.js';
 export type { Store } from './store.js';
 export { optimistic, Optimistic, type OptimisticOptions } from './optimistic.js';

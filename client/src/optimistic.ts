@@ -161,7 +161,7 @@ export class Optimistic<T extends object> implements Collection<T> {
       else if (was !== undefined && is !== undefined) updated.push({ key, before: was, after: is, columns: differences(was, is) });
     }
     if (entered.length + updated.length + left.length + deleted.length === 0) return;
-    this.listeners.tell({ kind: base?.kind ?? 'commit', sequence: this.view.sequence, entered, updated, left, deleted });
+    this.listeners.tell({ kind: 'commit', sequence: this.view.sequence, ...base, entered, updated, left, deleted });
   }
 }
 

@@ -124,6 +124,8 @@ export interface Commit {
   readonly position?: string;
   readonly events: readonly RecordEvent[];
   readonly last: boolean;
+  /** The transaction's time: RFC 3339 in UTC. */
+  readonly at?: string;
   /** With which a back-end has signed its transaction (`viewgate.tag`). */
   readonly request_id?: string;
 }
@@ -298,7 +300,15 @@ const shapes: { readonly [T in ServerDocument['type']]: Shape<Extract<ServerDocu
   },
   snapshot: { channel: string, records: list(readRecord) },
   ready: { channel: string, sequence, position: string, head: sequence },
-  commit: { channel: string, sequence, position: optional(string), events: list(readEvent), last: optional(boolean, true), request_id: optional(string) },
+  commit: {
+    channel: string,
+    sequence,
+    position: optional(string),
+    events: list(readEvent),
+    last: optional(boolean, true),
+    at: optional(string),
+    request_id: optional(string),
+  },
   progress: { channel: string, sequence, position: string },
   at: { space: string, sequence },
   reset_required: { id: string, reason: string },

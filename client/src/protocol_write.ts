@@ -92,29 +92,35 @@ export interface MutationError {
 
 const object: Reader<{ readonly [group: string]: Sequence }> = (slice) => JSON.parse(slice ?? '') as never;
 
-const receipt: Shape<Omit<Receipt, 'text'>> = {
-  client: string,
-  number: sequence,
-  sequence,
-  outcome: string,
-  reason: optional(string),
-  detail: optional(string),
-  groups: optional(object),
-};
+type Shapes = { readonly receipts: Shape<Receipts>; readonly error: Shape<MutationError> };
 
-const shapes: { readonly receipts: Shape<Receipts>; readonly error: Shape<MutationError> } = {
-  receipts: { space: string, sequence, receipts: list((text) => ({ ...readMembers(membersOf(text), receipt), text })) },
-  error: {
-    code: string,
-    message: string,
-    space: string,
-    number: string,
-    expected: optional(string),
-    retry_after: optional(number),
-  },
-};
+let shapes: Shapes | undefined;
+
+/** Made when they are first needed: what is called while a module loads cannot be left out of a bundle. */
+function shapesOfWriting(): Shapes {
+  const receipt: Shape<Omit<Receipt, 'text'>> = {
+    client: string,
+    number: sequence,
+    sequence,
+    outcome: string,
+    reason: optional(string),
+    detail: optional(string),
+    groups: optional(object),
+  };
+  return {
+    receipts: { space: string, sequence, receipts: list((text) => ({ ...readMembers(membersOf(text), receipt), text })) },
+    error: {
+      code: string,
+      message: string,
+      space: string,
+      number: string,
+      expected: optional(string),
+      retry_after: optional(number),
+    },
+  };
+}
 
 /** A document of writing; undefined: one that is not of it. */
 export function decodeWriting(text: string): Receipts | MutationError | undefined {
-  return readDocument(text, shapes) as Receipts | MutationError | undefined;
+  return readDocument(text, (shapes ??= shapesOfWriting())) as Receipts | MutationError | undefined;
 }

@@ -30,8 +30,16 @@ export interface Updated<T> {
   readonly columns: readonly string[];
 }
 
-/** What one commit, or one replacement, did to a set. */
-export interface Change<T = unknown> {
+/** What is known of a commit besides its records. */
+export interface Origin {
+  /** When its transaction began: RFC 3339 text in UTC, to the microsecond. */
+  readonly at?: string | undefined;
+  /** With which a back-end has signed its transaction (`viewgate.tag`). */
+  readonly requestId?: string | undefined;
+}
+
+/** What one commit, or one replacement, did to a set. Only a commit has an origin. */
+export interface Change<T = unknown> extends Origin {
   /** `replaced`: the set was read anew (bootstrap or reset); the lists tell the difference to what stood before. */
   readonly kind: 'commit' | 'replaced';
   readonly sequence: Sequence;
@@ -58,7 +66,7 @@ export class RecordSet {
    * Applies a whole commit. Where an event came twice or was skipped it throws a SyntaxError, and nothing is applied. What to do: read
    * the set anew.
    */
-  apply(sequence: Sequence, events: readonly RecordEvent[]): Change {
+  apply(sequence: Sequence, events: readonly RecordEvent[], origin?: Origin): Change {
     const change = { entered: [] as Item[], updated: [] as Updated<unknown>[], left: [] as Item[], deleted: [] as Item[] };
     const seen = new Set<string>();
     for (const event of events) {
@@ -76,7 +84,7 @@ export class RecordSet {
     for (const { key } of [...change.left, ...change.deleted]) this.items.delete(key);
     for (const item of change.entered) this.items.set(item.key, item);
     for (const { key, after } of change.updated) this.items.set(key, after);
-    return { kind: 'commit', sequence, ...change };
+    return { kind: 'commit', sequence, ...origin, ...change };
   }
 
   /**

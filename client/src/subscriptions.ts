@@ -138,7 +138,7 @@ export class Subscriptions {
     if (!subscription) return;
     this.all.delete(number);
     this.letGo(subscription);
-    this.runner.clearTimer(`subscription:${number}`);
+    this.runner.clearTimer(number);
   }
 
   connected(): void {
@@ -317,7 +317,7 @@ export class Subscriptions {
 
   private pauseFor(subscription: Subscription, delay: Delay): void {
     this.letGo(subscription);
-    this.runner.setTimer(`subscription:${subscription.localNumber}`, delay);
+    this.runner.setTimer(subscription.localNumber, delay);
     this.moveOn(subscription, 'pause');
   }
 

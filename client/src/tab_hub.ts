@@ -127,8 +127,9 @@ export class TabHub {
       return this.looked(followed);
     }
     this.moveTo(followed);
-    const head = `{"type":"commit","channel":${encode(id)},"sequence":"${change.sequence}","position":${encode(position)}`;
-    this.sayText(`${head},"events":[${eventsOf(change).join()}]}`);
+    const { sequence, at, requestId: request_id } = change;
+    const head = encode({ type: 'commit', channel: id, sequence, position, at, request_id });
+    this.sayText(`${head.slice(0, -1)},"events":[${eventsOf(change).join()}]}`);
   }
 
   private moveTo(followed: Followed): void {

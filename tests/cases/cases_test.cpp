@@ -134,6 +134,9 @@ TEST_F(Cases, a_back_end_finds_its_own_write_in_the_view_by_its_tag) {
         "; insert into items (space, id, status) values ('" + other + "', 812, 'open'); commit");
   const Document tagged = client.next_of("commit");
   EXPECT_EQ(tagged.plain("request_id"), "checkout-4711");
+  EXPECT_EQ(tagged.plain("at"), line.value("select to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') "
+                                           "from viewgate.commits where request_id = 'checkout-4711' and space = '" +
+                                           space + "'"));
   EXPECT_EQ(tagged.text.find("billing"), std::string::npos);
   write("begin; select viewgate.tag('unseen'); " + insert(813, "status", "'closed'") + "; commit");
   write(insert(814, "status", "'open'"));

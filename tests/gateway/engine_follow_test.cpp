@@ -40,12 +40,14 @@ TEST_F(EngineFollow, a_commit_is_encoded_once_and_reaches_each_reactor_that_has_
   world.run();
   first.take();
   second.take();
-  world.commit(change(6, 1, 10, -10));
+  const std::shared_ptr<ledger::CommitPart> part = change(6, 1, 10, -10);
+  part->provenance.at = "2024-02-29T12:00:00.000001Z";
+  world.commit(part);
   EXPECT_THAT(first.take(), ElementsAre("frame 6", "head s 6"));
   EXPECT_THAT(second.take(), ElementsAre("frame 6", "head s 6"));
   std::string expected;
   append_commit(expected, overdrawn->channel, 6, overdrawn->sealer.seal(at(6)),
-                R"([{"kind":"entered","key":[1],"record":{"id":1,"balance":-10}}])");
+                R"([{"kind":"entered","key":[1],"record":{"id":1,"balance":-10}}])", "2024-02-29T12:00:00.000001Z");
   EXPECT_EQ(first.documents, expected + "\n");
 }
 

@@ -3,6 +3,7 @@
 import type { Shown } from '../../../client/src/channels.js';
 import type { ClientError, Delay, Host, TimerName } from '../../../client/src/host.js';
 import type { ClientMessage } from '../../../client/src/protocol.js';
+import type { MachineEvent } from '../../../client/src/state.js';
 import type { Subscription } from '../../../client/src/subscriptions.js';
 
 export type Action =
@@ -36,7 +37,6 @@ export function hostOf(perform: (action: Action) => void): Host {
 }
 
 /** The event of a timer that rings. */
-export function ringing(name: string): { type: 'silence' } | { type: 'due'; number: number } {
-  const number = /^subscription:(\d+)$/.exec(name)?.[1];
-  return number === undefined ? { type: name as 'silence' } : { type: 'due', number: Number(number) };
+export function ringing(name: TimerName): MachineEvent {
+  return typeof name === 'number' ? { type: 'due', number: name } : { type: name };
 }

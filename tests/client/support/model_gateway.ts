@@ -22,6 +22,11 @@ const predicates: Record<string, (record: Account, params: { low?: number }) => 
   above: (record, params) => record.a >= (params.low ?? 0),
 };
 
+/** When the commit was made. */
+export function timeOf(sequence: number | string): string {
+  return `2024-02-29T12:00:00.${String(sequence).padStart(6, '0')}Z`;
+}
+
 /** The view as a query: key text → record text. */
 export function query(state: State, view: string, params: object): Map<string, string> {
   const inside = predicates[view];
@@ -304,7 +309,7 @@ export class Link {
       const part = list.splice(0, 1 + this.random.below(list.length - 1)).join(',');
       out.push(`{"type":"commit","channel":${channel},"sequence":"${sequence}","events":[${part}],"last":false}`);
     }
-    const position = `"position":"${this.position(stream, sequence)}"`;
+    const position = `"position":"${this.position(stream, sequence)}","at":"${timeOf(sequence)}"`;
     out.push(`{"type":"commit","channel":${channel},"sequence":"${sequence}",${position},"events":[${list.join(',')}]}`);
   }
 }

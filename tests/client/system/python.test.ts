@@ -13,7 +13,7 @@ interface Line {
   readonly change?: number;
   readonly replaced?: boolean;
   readonly counts?: readonly number[];
-  readonly at?: number;
+  readonly at?: string | null;
   readonly records?: readonly [string, { aid: number; abalance: number }][];
 }
 
@@ -56,6 +56,7 @@ describe('a client in Python', () => {
     await eventually('it has the set', () => changes().some(({ replaced }) => replaced === true), 60_000).catch((error: Error) => {
       throw new Error(`${error.message}: ${said}`);
     });
+    const began = Date.now();
     await pgbench.setRate(200);
     for (const stop of [() => stack.killGateway(), () => stack.drainGateway()]) {
       const before = changes().length;
@@ -68,12 +69,14 @@ describe('a client in Python', () => {
     await pgbench.setRate(0);
     const head = await stack.settledHead('1');
     follower.stdin?.write(`${head}\n`);
-    await eventually('it is at the head', () => lines.some(({ at }) => at !== undefined), 60_000);
-    const held = (lines.find(({ at }) => at !== undefined)?.records ?? []).map(([key, { abalance }]) => `${key}${abalance}`);
+    await eventually('it is at the head', () => lines.some(({ records }) => records !== undefined), 60_000);
+    const held = (lines.find(({ records }) => records !== undefined)?.records ?? []).map(([key, { abalance }]) => `${key}${abalance}`);
     const rows = await stack.query(`select '[' || aid || ']' || abalance from pgbench_accounts where bid = 1 and abalance < 0`);
     expect(held.length).toBeGreaterThan(40_000);
     expect(held.sort()).toEqual(rows.sort());
     expect(changes().filter(({ replaced }) => replaced).length).toBe(1);
+    const times = changes().flatMap(({ replaced, at }) => (replaced === true ? [] : [Date.parse(at ?? '')]));
+    expect(times.every((time) => time > began && time <= Date.now())).toBe(true);
     expect(said).toBe('');
   });
 });

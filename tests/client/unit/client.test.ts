@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { connect, parseLossless, type Change, type Client, type ClientError, type ClientOptions, type SocketConstructor } from '@viewgate/client';
 import { FakeServer, eventually } from '../support/fake_server.js';
-import { query, type Account } from '../support/model_gateway.js';
+import { query, timeOf, type Account } from '../support/model_gateway.js';
 
 let server: FakeServer;
 let url: string;
@@ -54,6 +54,7 @@ describe('a client', () => {
     await view.whenReady();
     const folded = texts(view);
     view.subscribe((change: Change<Account>) => {
+      expect(change.at).toBe(timeOf(change.sequence));
       for (const item of [...change.left, ...change.deleted]) expect(folded.delete(item.key)).toBe(true);
       for (const item of change.entered) folded.set(item.key, item.text);
       for (const { before, after } of change.updated) {

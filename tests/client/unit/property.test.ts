@@ -3,6 +3,7 @@
 // is at the head. Method: the state machine against a gateway in memory, both driven from one seed.
 
 import { describe, expect, it } from 'vitest';
+import type { TimerName } from '../../../client/src/host.js';
 import { Machine } from '../../../client/src/state.js';
 import { cursorOf, newSubscription, type Subscription } from '../../../client/src/subscriptions.js';
 import { hostOf, ringing, type Action } from '../support/host.js';
@@ -20,7 +21,7 @@ class World {
   /** Commits after which several views of a space were compared. */
   together = 0;
   resumed = 0;
-  private readonly timers = new Map<string, number>();
+  private readonly timers = new Map<TimerName, number>();
   private readonly pending: (() => void)[] = [];
   private numbers = 0;
   private readonly open: number[] = [];

@@ -49,6 +49,15 @@ describe('a subscription', () => {
     expect(Object.keys(recorder.shown(1))).toEqual(['[1]', '[2]', '[3]']);
   });
 
+  it('a_change_tells_when_its_commit_was_made_and_what_a_back_end_signed_it_with', () => {
+    const recorder = new Recorder().online().live(1);
+    recorder.message(commit('c1', 6, [entered(1)], { last: false, position: undefined }));
+    recorder.message(commit('c1', 6, [entered(2)], { at: '2024-02-29T12:00:00.000001Z', request_id: 'checkout-4711' }));
+    const changes = recorder.actions.flatMap((action) => (action.type === 'shown' ? action.shown.map(({ change }) => change) : []));
+    expect(changes.at(-1)).toMatchObject({ at: '2024-02-29T12:00:00.000001Z', requestId: 'checkout-4711', sequence: '6' });
+    expect(changes[0]?.at).toBe(undefined);
+  });
+
   it('a_break_inside_a_commit_resumes_before_it', () => {
     const recorder = new Recorder().online().live(1);
     recorder.message(commit('c1', 6, [entered(1)], { last: false, position: undefined }));
@@ -192,8 +201,8 @@ describe('a subscription', () => {
   it('retry_after_is_waited_for_and_the_cursor_kept', () => {
     const recorder = new Recorder().online().live(1, [one]);
     recorder.message({ type: 'error', id: recorder.wire(1), code: 'unavailable', message: 'm', retry_after: 2_000 });
-    expect(recorder.delay('subscription:1')).toEqual({ low: 2_000, high: 3_000 });
-    recorder.ring('subscription:1');
+    expect(recorder.delay(1)).toEqual({ low: 2_000, high: 3_000 });
+    recorder.ring(1);
     expect(recorder.sent('subscribe').at(-1)).toMatchObject({ cursor: 'ctx1.p5' });
   });
 
@@ -286,9 +295,9 @@ describe('a subscription', () => {
       recorder.message({ type: 'subscribed', id, channel: 'c1', context: 'x', resumed: false });
       recorder.message({ type: 'ready', channel: 'c1', sequence: '5', position: 'p5', head: '5' });
       recorder.message({ type: 'reset_required', id, reason: 'state_unavailable' });
-      if (!recorder.timers.has('subscription:1')) continue;
-      delays.push(recorder.delay('subscription:1').high);
-      recorder.ring('subscription:1');
+      if (!recorder.timers.has(1)) continue;
+      delays.push(recorder.delay(1).high);
+      recorder.ring(1);
     }
     expect(delays).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
     expect(recorder.errors()).toEqual(['reset_loop']);

@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { connectShared, writer, type Client, type SocketConstructor, type View } from '@viewgate/client';
 import { FakeLocks } from '../support/fake_locks.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
-import { query, type Account } from '../support/model_gateway.js';
+import { query, timeOf, type Account } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
 
 let server: FakeServer;
@@ -54,8 +54,12 @@ describe('tabs', () => {
     const tabs = [open(), open(), open()];
     const views = [watch(tabs[0] as Client), watch(tabs[1] as Client), watch(tabs[2] as Client, 0)];
     await Promise.all(views.map((view) => view.whenReady()));
+    const times: (readonly [string, string | undefined])[] = [];
+    for (const view of views) view.subscribe(({ kind, sequence, at }) => kind === 'commit' && times.push([sequence, at]));
     for (let i = 0; i < 30; ++i) server.ledger.write(server.random, '1');
     await eventually('all are at the head', () => isQuery(views[0]!) && isQuery(views[1]!) && isQuery(views[2]!, 0));
+    expect(times.length).toBeGreaterThan(0);
+    for (const [sequence, at] of times) expect(at).toBe(timeOf(sequence));
     expect(server.connections).toBe(1);
     expect(tabs.map((tab) => tab.status)).toEqual(['online', 'online', 'online']);
     expect(tabs.map((tab) => tab.principal)).toEqual(['alice', 'alice', 'alice']);
