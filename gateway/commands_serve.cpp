@@ -73,7 +73,8 @@ void serve(const Config& config) {
   auto identity = read_identity(config);
   prepare_database(config, conninfo);
   Server server(config, conninfo, std::move(identity), endpoint);
-  std::cout << "listening ws://" << endpoint_text(endpoint) << socket_path << std::endl;
+  std::cout << (config.tls_certificate.empty() ? "listening ws://" : "listening wss://") << endpoint_text(endpoint)
+            << socket_path << std::endl;
   server.run();
 }
 

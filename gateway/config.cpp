@@ -171,6 +171,9 @@ class Reading {
     if (config_.look_busy > config_.look_quiet || config_.look_quiet > config_.look_idle) {
       problem("ledger.look_busy, ledger.look_quiet and ledger.look_idle must not fall");
     }
+    if (config_.tls_certificate.empty() != config_.tls_key.empty()) {
+      problem("tls.certificate and tls.key go together: one of them is missing");
+    }
     if (!config_.database.empty() && !config_.embedded.empty()) {
       problem("database and embedded exclude each other: embedded makes a PostgreSQL of its own");
     }

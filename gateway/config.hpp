@@ -32,6 +32,9 @@ struct Config {
   std::string admin_listen;
   std::string admin_key_file;
   std::vector<std::string> proxy_trusted;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::chrono::milliseconds tls_check{};
 
   std::string auth_issuer;
   std::string auth_audience;
@@ -42,6 +45,7 @@ struct Config {
   std::chrono::milliseconds auth_refresh{};
   std::chrono::milliseconds auth_refresh_gap{};
   std::string auth_anonymous;
+  std::chrono::milliseconds auth_ticket_time{};
 
   std::int64_t limit_connections = 0;
   std::int64_t limit_strangers = 0;

@@ -31,7 +31,10 @@ std::size_t bytes_of(std::span<const std::string_view> pieces) {
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host, Now now)
-    : socket_(std::move(socket)), host_(host), deadline_(now.steady + host.handshake_time) {}
+    : socket_(std::move(socket)),
+      host_(host),
+      tls_(host.tls == nullptr ? nullptr : std::make_unique<TlsStream>(host.tls->context(), socket_.native_handle())),
+      deadline_(now.steady + host.handshake_time) {}
 
 void Connection::end() {
   if (std::exchange(ended_, true)) return;
@@ -67,15 +70,25 @@ void Connection::wait_readable() {
 void Connection::on_readable() {
   const Now now = Now::read();
   for (int i = 0; i < reads_per_turn; ++i) {
-    boost::system::error_code error;
-    const std::size_t count = socket_.read_some(asio::buffer(host_.read_buffer), error);
-    if (error == asio::error::would_block) break;
-    if (error) return end();
-    if (!take(std::span(host_.read_buffer).first(count), now)) return;
+    const auto count = receive(host_.read_buffer);
+    if (!count) return end();
+    if (*count == 0) break;
+    if (!take(std::span(host_.read_buffer).first(*count), now)) return;
     if (session_ && !session_->wants_input()) return;  // goes on when answers were written
-    if (count < host_.read_buffer.size()) break;
+    if (!tls_ && *count < host_.read_buffer.size()) break;
   }
+  if (tls_ && tls_->wants_write()) return wait_writable();
   wait_readable();
+}
+
+/// Bytes that came, 0 where none are there. Absent: the connection has ended.
+std::optional<std::size_t> Connection::receive(std::span<char> into) {
+  if (tls_) return tls_->read(into);
+  boost::system::error_code error;
+  const std::size_t count = socket_.read_some(asio::buffer(into.data(), into.size()), error);
+  if (error == asio::error::would_block) return 0;
+  if (error) return std::nullopt;
+  return count;
 }
 
 bool Connection::take(std::span<char> bytes, Now now) {
@@ -275,6 +288,7 @@ void Connection::keep(std::span<const std::string_view> pieces, std::size_t writ
 
 /// Bytes that the socket took, 0 where it would block. Absent: the connection is broken.
 std::optional<std::size_t> Connection::send(std::span<const std::string_view> pieces) {
+  if (tls_) return tls_->write(pieces);
   constexpr std::size_t gathered_max = 512;
   std::array<iovec, gathered_max> gathered;
   const std::size_t count = std::min(pieces.size(), gathered_max);
@@ -305,6 +319,7 @@ void Connection::wait_writable() {
 }
 
 void Connection::on_writable() {
+  if (pending_.empty()) return on_readable();  // it was TLS that had to write before it could read on
   if (session_ && session_->revoked()) return reset();
   const Now now = Now::read();
   const std::string_view rest = std::string_view(pending_).substr(pending_written_);
@@ -352,6 +367,7 @@ void Connection::tell_written(bool alive) {
 /// bytes would destroy what we said last.
 void Connection::say_nothing_more() {
   leaving_ = true;
+  if (tls_) tls_->close();
   boost::system::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
 }

@@ -23,6 +23,7 @@
 #include "gateway/http_endpoints.hpp"
 #include "gateway/proxies.hpp"
 #include "gateway/session.hpp"
+#include "gateway/tls.hpp"
 
 namespace viewgate::gateway {
 
@@ -41,6 +42,7 @@ struct ConnectionHost {
 
   Fanout& fanout;
   const HandshakePolicy& handshake;
+  const TlsIdentity* tls = nullptr;  ///< null: without TLS
   HttpApi* http_api = nullptr;       ///< answers what is under /v1/spaces/; null: nothing is there
   std::size_t bodies_bytes_max = 0;  ///< of requests that are being read, all together
   std::size_t bodies_bytes = 0;      ///< as their heads announce them
@@ -96,6 +98,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   void write(std::span<const std::string_view> pieces);
   void reset();
   void keep(std::span<const std::string_view> pieces, std::size_t written);
+  [[nodiscard]] std::optional<std::size_t> receive(std::span<char> into);
   [[nodiscard]] std::optional<std::size_t> send(std::span<const std::string_view> pieces);
   void say_nothing_more();
 
@@ -107,6 +110,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
 
   boost::asio::ip::tcp::socket socket_;
   ConnectionHost& host_;
+  const std::unique_ptr<TlsStream> tls_;  // over socket_; null: without TLS
   std::optional<Session> session_;
   std::string head_;  // of the request, until it is complete
   // A request whose head is admitted, until its body is complete.

@@ -18,6 +18,7 @@
 #include "gateway/http_api.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/session_options.hpp"
+#include "gateway/tls.hpp"
 
 namespace viewgate::gateway {
 
@@ -27,6 +28,7 @@ struct ReactorOptions {
   std::uint16_t port = 0;
   SessionOptions session;
   HandshakePolicy handshake;
+  const TlsIdentity* tls = nullptr;  ///< outlives the reactor; null: without TLS
   HttpApi* http_api = nullptr;       ///< outlives the reactor; null: no requests but those of health are answered
   std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed (TrustedProxies)
   std::size_t strangers = 10'000;    ///< sockets without an accepted hello; for one more the oldest is closed

@@ -17,6 +17,7 @@
 #include "gateway/model_loader.hpp"
 #include "gateway/process_files.hpp"
 #include "gateway/signing_key.hpp"
+#include "gateway/tls_files.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/mutator.hpp"
 #include "ledger/registry.hpp"
@@ -87,6 +88,7 @@ class Server::Column {
   Column(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint)
       : config_(config),
         endpoint_(endpoint),
+        tls_(TlsFiles::of(config)),
         verifier_(std::move(identity.issuers)),
         registry_(io_, conninfo, config.database_time),
         loader_(registry_, config.time_retry),
@@ -111,6 +113,8 @@ class Server::Column {
 
   void run() {
     wait_for_signal();
+    wait_for_hangup();
+    if (tls_) check_tls_later();
     model_ = first_model();
     if (!model_ || !first_revocations()) return;
     http_mutations_.set_model(model_);
@@ -190,6 +194,7 @@ class Server::Column {
     for (std::size_t i = 0; i < reactor_count(config_); ++i) {
       auto options = reactor_options(config_, i, endpoint_);
       options.http_api = &router_;
+      if (tls_) options.tls = &tls_->identity();
       options.session.admission = admission;
       reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, model_));
     }
@@ -271,6 +276,24 @@ class Server::Column {
     });
   }
 
+  /// Not an end, also where there is nothing to read anew.
+  void wait_for_hangup() {
+    hangups_.async_wait([this](const boost::system::error_code& cancelled, int) {
+      if (cancelled) return;
+      if (tls_) tls_->read_again();
+      wait_for_hangup();
+    });
+  }
+
+  void check_tls_later() {
+    tls_timer_.expires_after(config_.tls_check);
+    tls_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (cancelled) return;
+      tls_->read_again_where_changed();
+      check_tls_later();
+    });
+  }
+
   void drain() {
     log::info("draining", {{"window_ms", config_.drain_window.count()}});
     if (reactors_.empty()) {
@@ -309,11 +332,14 @@ class Server::Column {
   const Endpoint endpoint_;
   asio::io_context io_{1};
   asio::signal_set signals_{io_, SIGINT, SIGTERM};
+  asio::signal_set hangups_{io_, SIGHUP};
   asio::steady_timer tick_timer_{io_};
+  asio::steady_timer tls_timer_{io_};
   asio::steady_timer reload_timer_{io_};
   asio::steady_timer finish_timer_{io_};
 
   // The column: each uses only what stands above it.
+  const std::unique_ptr<TlsFiles> tls_;
   auth::TokenVerifier verifier_;
   ledger::Registry registry_;
   ModelLoader loader_;

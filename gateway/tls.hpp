@@ -1,0 +1,70 @@
+// TLS 1.2 and 1.3 on the public port, by OpenSSL. A connection that has it reads and writes through a TlsStream in place of the
+// bare socket, with the same bounds: what OpenSSL holds for it is at most one record each way (16 KiB), and none while idle.
+//
+// Why not Asio's ssl::stream: it is written for asynchronous operations on buffers that stay, while here a message is handed to the
+// socket from where it lies and only the rest is kept. OpenSSL's own non-blocking calls fit that, and nothing else.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+struct ssl_st;      // OpenSSL's SSL
+
+namespace viewgate::gateway {
+
+using TlsContext = std::shared_ptr<ssl_ctx_st>;
+
+/// The certificate and the key that new connections are shown; those that are there keep theirs. Thread-safe.
+class TlsIdentity {
+ public:
+  /// Texts in PEM: the certificate, then those that it was issued by; the key without a pass phrase. Throws
+  /// std::invalid_argument that says what is wrong with which of the two.
+  TlsIdentity(std::string_view certificates, std::string_view key) { renew(certificates, key); }
+
+  /// The same for a new pair; where it throws, the old one stays in force.
+  void renew(std::string_view certificates, std::string_view key);
+  [[nodiscard]] TlsContext context() const;
+
+ private:
+  mutable std::mutex mutex_;
+  TlsContext context_;
+};
+
+class TlsStream {
+ public:
+  /// The server's side, over a non-blocking socket that outlives it.
+  TlsStream(const TlsContext& context, int socket);
+  ~TlsStream();
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  /// Decrypted bytes, and the handshake on the way; 0: the socket has no more at present, or (`wants_write`) must take some first.
+  /// Absent: the connection has ended or is none of TLS. `into`: at least 16 KiB, so that nothing stays behind in OpenSSL.
+  [[nodiscard]] std::optional<std::size_t> read(std::span<char> into);
+  [[nodiscard]] bool wants_write() const { return wants_write_; }
+
+  /// How much was taken; less than all: the socket is full, and the next call must begin with the rest. Absent: broken.
+  [[nodiscard]] std::optional<std::size_t> write(std::span<const std::string_view> pieces);
+
+  /// Tells the other side that nothing more comes.
+  void close();
+
+ private:
+  struct Free {
+    void operator()(ssl_st* ssl) const;
+  };
+  [[nodiscard]] std::optional<std::size_t> write(std::string_view bytes);
+  void fail();
+
+  std::unique_ptr<ssl_st, Free> ssl_;
+  bool wants_write_ = false;
+  bool failed_ = false;
+};
+
+}  // namespace viewgate::gateway
