@@ -106,9 +106,8 @@ std::optional<ReceiptName> receipt_name(std::string_view what) {
 
 }  // namespace
 
-HttpMutations::HttpMutations(asio::io_context& io, ledger::Mutations& mutations, ledger::LogReader& reader,
-                             HttpMutationOptions options)
-    : io_(io), options_(options), mutations_(mutations), reader_(reader) {}
+HttpMutations::HttpMutations(asio::io_context& io, ledger::Mutations& mutations, HttpMutationOptions options)
+    : io_(io), options_(options), mutations_(mutations) {}
 
 void HttpMutations::set_model(ActiveModelPtr model) {
   const std::lock_guard lock(mutex_);
@@ -188,19 +187,19 @@ void HttpMutations::answer_receipt(const std::string& space, std::string_view wh
                                    std::shared_ptr<HttpReply> reply) {
   const auto name = receipt_name(what);
   if (!name) return say(*reply, bad_request("the path must be clients/{client}/receipts/{number}"));
-  ledger::ReceiptsQuery query{space, name->client, principal_text(principal), name->number - 1};
-  asio::post(io_, [this, model = this->model(), query = std::move(query), number = name->number,
+  asio::post(io_, [this, model = this->model(), space, name = *name, principal = principal_text(principal),
                    reply = std::move(reply)]() mutable {
-    const std::string of_space = query.space;
-    reader_.receipts(std::move(query), [model, of_space, number, reply](const ReceiptsReply& found) {
-      if (!found) return say(*reply, receipts_error(*model, of_space, number, found.error()));
-      if (!found->receipts.empty() && found->receipts.front().number == number) {
-        const ledger::Receipt& receipt = found->receipts.front();
-        return say(*reply, receipts_document(of_space, receipt.sequence, receipt.text));
-      }
-      if (number > found->last) return say(*reply, 404, no_receipt(of_space, number, Kind::sequence_gap));
-      say(*reply, no_receipt(of_space, number, Kind::receipt_pruned));
-    });
+    mutations_.receipt(space, name.client, std::move(principal), name.number,
+                       [model, space, number = name.number, reply](const MutationReply& found) {
+                         if (!found) return say(*reply, receipts_error(*model, space, number, found.error()));
+                         if (found->kind == Kind::replay) {
+                           return say(*reply, receipts_document(space, found->receipt.sequence, found->receipt.text));
+                         }
+                         if (found->kind == Kind::receipt_pruned)
+                           return say(*reply, no_receipt(space, number, found->kind));
+                         // Nobody is told that another principal uses a client id.
+                         say(*reply, 404, no_receipt(space, number, Kind::sequence_gap));
+                       });
   });
 }
 

@@ -33,8 +33,7 @@ struct HttpMutationOptions {
 
 class HttpMutations {
  public:
-  HttpMutations(boost::asio::io_context& io, ledger::Mutations& mutations, ledger::LogReader& reader,
-                HttpMutationOptions options);
+  HttpMutations(boost::asio::io_context& io, ledger::Mutations& mutations, HttpMutationOptions options);
 
   /// Thread-safe. Before the first request.
   void set_model(ActiveModelPtr model);
@@ -63,7 +62,6 @@ class HttpMutations {
   const HttpMutationOptions options_;
   // On the loop's thread.
   ledger::Mutations& mutations_;
-  ledger::LogReader& reader_;
   mutable std::mutex mutex_;
   ActiveModelPtr model_;
 };

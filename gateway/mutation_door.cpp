@@ -78,6 +78,12 @@ std::vector<ledger::Mutation> only_to_be_replayed() {
   return {ledger::Mutation{ledger::MutationKind::remove, "refused", "", "", {}}};
 }
 
+/// The rules reject this one when its turn comes; what it would write is nobody's affair, and neither is what follows it.
+void keep_until(std::vector<ledger::Mutation>& mutations, std::size_t rejected) {
+  mutations.resize(rejected + 1);
+  mutations.back() = ledger::Mutation{ledger::MutationKind::remove, mutations.back().collection, "[0]", "", {}};
+}
+
 Error ledger_error(const ActiveModel& model, const std::string& space, std::int64_t number,
                    const ledger::Error& cause) {
   const auto code = mutation_error_of(cause.code);
@@ -118,12 +124,16 @@ std::variant<MutationOffer, Error> offer_mutation(const ActiveModel& model, cons
     return error_of(ErrorCode::forbidden, std::string(nothing_writable), mutate.space, mutate.number);
   }
   if (const auto refusal = projection::make_canonical(*model.model, request.mutations, limits)) {
-    const auto code = refusal->kind == projection::DoorRefusal::Kind::not_writable ? ErrorCode::not_writable
-                                                                                   : ErrorCode::invalid_value;
+    const bool is_rejected = refusal->kind == projection::DoorRefusal::Kind::not_writable;
+    const auto code = is_rejected ? ErrorCode::not_writable : ErrorCode::invalid_value;
     // What the model holds is told to those who may write there.
     std::string text = may_hear ? refusal->text : std::string(constant_text(code));
     out.refusal = error_of(code, std::move(text), mutate.space, mutate.number);
-    request.mutations = only_to_be_replayed();
+    if (is_rejected) {
+      keep_until(request.mutations, refusal->mutation);
+    } else {
+      request.mutations = only_to_be_replayed();
+    }
   }
   out.call.rules = std::move(rules);
   return out;

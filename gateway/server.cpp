@@ -101,7 +101,7 @@ class Server::Column {
         log_desk_(config.raw_log_claim.empty()
                       ? nullptr
                       : std::make_unique<LogDesk>(log_desk_options(config, conninfo), verifier_)),
-        http_mutations_(io_, mutator_, reader_, http_mutation_options(config)),
+        http_mutations_(io_, mutator_, http_mutation_options(config)),
         router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_),
         access_store_(io_, conninfo, access_store_options(config)),
         admin_(admin_door(config)) {

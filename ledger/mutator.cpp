@@ -219,10 +219,11 @@ Mutator::Work::Batch Mutator::Work::batch_of(std::vector<Pending> pending) {
   out.pending = std::move(pending);
   std::vector<std::string>& spaces = out.content.spaces;
   for (const Pending& each : out.pending) spaces.push_back(each.request.space);
-  std::ranges::sort(spaces);
-  spaces.erase(std::ranges::unique(spaces).begin(), spaces.end());
+  // Not by std::ranges: clang 14, which builds the fuzzers, does not compile what GCC 12 has of it.
+  std::sort(spaces.begin(), spaces.end());
+  spaces.erase(std::unique(spaces.begin(), spaces.end()), spaces.end());
   for (const Pending& each : out.pending) {
-    const auto space = std::ranges::lower_bound(spaces, each.request.space);
+    const auto space = std::lower_bound(spaces.begin(), spaces.end(), each.request.space);
     out.content.requests.push_back(
         MutationToPlan{&each.request, each.rules.get(), static_cast<std::size_t>(space - spaces.begin())});
   }

@@ -159,6 +159,7 @@ bool can_hold(const std::vector<Expression>& conditions) {
   });
 }
 
+Rejection not_writable() { return {RejectionReason::not_writable, "the collection is not one that mutations write"}; }
 Rejection forbidden() { return {RejectionReason::forbidden, "no policy of the table allows this"}; }
 /// What the ledger says of a record that is not there: one that may not be touched looks the same.
 Rejection not_found() { return {RejectionReason::not_found, "there is no such record"}; }
@@ -171,12 +172,14 @@ std::optional<DoorRefusal> make_canonical(const Model& model, std::vector<Mutati
     const std::string place = "mutations[" + std::to_string(i) + "].";
     const Table* const table = writable_table(model, mutations[i].collection);
     if (table == nullptr) {
-      return DoorRefusal{DoorRefusal::Kind::not_writable, place + "collection: is not one that mutations write"};
+      return DoorRefusal{DoorRefusal::Kind::not_writable, place + "collection: is not one that mutations write", i};
     }
     try {
       Canonical(*table, limits, place).apply(mutations[i]);
     } catch (const Unfit& unfit) {
-      return unfit.refusal;
+      DoorRefusal out = unfit.refusal;
+      out.mutation = i;
+      return out;
     }
   }
   return std::nullopt;
@@ -289,7 +292,8 @@ bool CallerRules::may_write(const Mutation& mutation) const {
 std::optional<Rejection> CallerRules::judge(const ledger::Proposal& proposal) const {
   const Mutation& mutation = proposal.mutation;
   const TableRules* const rules = find(mutation.collection);
-  if (rules == nullptr || !may_write(mutation)) return forbidden();
+  if (rules == nullptr) return not_writable();
+  if (!may_write(mutation)) return forbidden();
   if (mutation.kind == MutationKind::create || (mutation.kind == MutationKind::put && !proposal.before)) {
     return proposal.after ? judge_new(*rules, *proposal.after, true) : std::nullopt;
   }

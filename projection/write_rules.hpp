@@ -16,12 +16,14 @@
 
 namespace viewgate::projection {
 
-/// A malformed mutation: nothing is processed. `text` names the place and what would be right; it tells what the model
-/// holds, so it is for callers who may write there (CallerRules::may_write).
+/// A mutation that is not brought into canonical form. invalid_value: it is malformed, and nothing is processed. not_writable: to be
+/// rejected by the rules, without its value being looked at. `text` names the place and what would be right; it tells
+/// what the model holds, so it is for callers who may write there (CallerRules::may_write).
 struct DoorRefusal {
   enum class Kind : std::uint8_t { not_writable, invalid_value };
   Kind kind = Kind::invalid_value;
   std::string text;
+  std::size_t mutation = 0;  ///< which one; those before it are in canonical form
 };
 
 /// Keys and values become what jsonb prints: a whole record with every column for create and put (one that was not given is

@@ -230,17 +230,38 @@ TEST_F(Mutations, row_49_what_a_rule_refuses_has_a_receipt_and_no_effect_and_a_b
   EXPECT_EQ(line.value("select count(*) from viewgate.changes where space = $1", {space}), "1");
 }
 
-TEST_F(Mutations, a_captured_table_and_one_that_nobody_knows_are_not_writable_alike) {
+TEST_F(Mutations, a_captured_table_and_one_that_nobody_knows_are_rejected_as_not_writable_alike) {
   WsClient client = connect("c");
-  std::string answer;
+  std::int64_t number = 0;
   for (const std::string collection : {"items", "public.items", "nothing"}) {
-    client.mutate(space, 1, one("delete", "[1]", "", collection));
-    const Document error = client.next();
-    EXPECT_EQ(error.plain("code"), "not_writable") << error.text;
-    if (answer.empty()) answer = error.text;
-    EXPECT_EQ(error.text, answer);
+    client.mutate(space, ++number, one("create", "[1]", R"({"n":1e9999})", collection));
+    const std::string text = std::to_string(number);
+    EXPECT_EQ(
+        client.receipt_of(number).text,
+        R"({"type":"receipts","space":")" + space + R"(","sequence":")" + text +
+            R"(","receipts":[{"outcome":"rejected","client":"c","number":")" + text + R"(","sequence":")" + text +
+            R"(","reason":"not_writable","detail":"the collection is not one that mutations write","mutation":0}]})");
   }
-  EXPECT_EQ(head(space), 0);
+  EXPECT_EQ(head(space), 3) << "a rejection uses its number";
+}
+
+TEST_F(Mutations, a_batch_with_a_captured_table_is_rejected_whole_and_replayed_by_its_own_bytes) {
+  WsClient client = connect("c");
+  const auto item = [](const std::string& array) { return array.substr(1, array.size() - 2); };
+  const auto batch = [&](const std::string& last) {
+    return "[" + item(one("create", "[1]", note("alice"))) + "," + item(one("delete", "[1]", "", "items")) + "," +
+           last + "]";
+  };
+  client.mutate(space, 1, batch(item(one("create", "[2]", note("alice")))));
+  const std::string receipt = client.receipt_of(1).text;
+  EXPECT_THAT(receipt, AllOf(HasSubstr("\"not_writable\""), HasSubstr("\"mutation\":1")));
+  client.mutate(space, 1, batch(item(one("create", "[2]", note("alice")))));
+  EXPECT_EQ(client.receipt_of(1).text, receipt);
+  client.mutate(space, 1, batch(item(one("create", "[3]", note("alice")))));
+  EXPECT_EQ(client.next().plain("code"), "sequence_conflict");
+  EXPECT_EQ(records_of(space), "0");
+  client.mutate(space, 2, one("create", "[1]", note("alice")));
+  EXPECT_THAT(client.receipt_of(2).text, HasSubstr("\"applied\""));
 }
 
 TEST_F(Mutations, I7_a_record_that_is_not_ones_own_looks_like_none_and_its_values_are_told_to_nobody) {

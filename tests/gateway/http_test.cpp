@@ -58,8 +58,7 @@ TEST(HttpMutations, who_may_write_nothing_is_refused_by_the_head_alone) {
                  std::function<void(ledger::Result<ledger::MutationAnswer>)>) override {}
   } nowhere;
   boost::asio::io_context io;
-  FakeReader reader;
-  HttpMutations door(io, nowhere, reader, {});
+  HttpMutations door(io, nowhere, {});
   door.set_model(active_model());
   HttpHead head;
   head.method = "POST";
