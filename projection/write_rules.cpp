@@ -292,8 +292,8 @@ bool CallerRules::may_write(const Mutation& mutation) const {
 std::optional<Rejection> CallerRules::judge(const ledger::Proposal& proposal) const {
   const Mutation& mutation = proposal.mutation;
   const TableRules* const rules = find(mutation.collection);
-  if (rules == nullptr) return not_writable();
-  if (!may_write(mutation)) return forbidden();
+  if (writable_table(*model_, mutation.collection) == nullptr) return not_writable();
+  if (rules == nullptr || !may_write(mutation)) return forbidden();
   if (mutation.kind == MutationKind::create || (mutation.kind == MutationKind::put && !proposal.before)) {
     return proposal.after ? judge_new(*rules, *proposal.after, true) : std::nullopt;
   }
