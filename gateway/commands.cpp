@@ -90,6 +90,7 @@ int run_program(int argc, const char* const* argv) {
   add_history_commands(app);
   add_log_command(app);
   add_doctor_command(app);
+  add_explain_command(app);
   add_token_command(app);
   add_access_commands(app);
   add_version_command(app);

@@ -1,4 +1,4 @@
-// `viewgate model apply | check | show`.
+// `viewgate model apply | show`, and `viewgate check`.
 #include <iostream>
 #include <memory>
 
@@ -50,29 +50,24 @@ void show_model(const Config& config) {
 }  // namespace
 
 void add_model_commands(CLI::App& app) {
-  auto* model = app.add_subcommand("model", "the model in force: apply, check, show");
-  model->require_subcommand(1);
   const auto file = std::make_shared<std::string>();
-  for (const char* name : {"apply", "check", "show"}) {
-    const std::string verb = name;
-    auto* command = model->add_subcommand(
-        verb, verb == "apply" ? "check a model, capture the tables it names, and put it in force on all nodes"
-              : verb == "check"
-                  ? "say what is wrong with a model, or what each view needs and who is admitted; changes nothing"
-                  : "print the model in force");
-    const auto flags = std::make_shared<ConfigFlags>(*command, database_keys);
-    if (verb != "show") command->add_option("FILE", *file, "the model, as SQL")->required();
-    command->callback([verb, flags, file] {
-      const auto config = flags->read();
-      if (verb == "apply") {
-        apply_file(config, *file);
-      } else if (verb == "check") {
-        check_file(config, *file);
-      } else {
-        show_model(config);
-      }
-    });
-  }
+  auto* check = app.add_subcommand(
+      "check", "say what is wrong with a model, or what each view needs and who is admitted; changes nothing");
+  const auto flags_of_check = std::make_shared<ConfigFlags>(*check, database_keys);
+  check->add_option("FILE", *file, "the model, as SQL")->required();
+  check->callback([flags_of_check, file] { check_file(flags_of_check->read(), *file); });
+
+  auto* model = app.add_subcommand("model", "the model in force: apply, show");
+  model->require_subcommand(1);
+  auto* apply =
+      model->add_subcommand("apply", "check a model, capture the tables it names, and put it in force on all nodes");
+  const auto flags_of_apply = std::make_shared<ConfigFlags>(*apply, database_keys);
+  apply->add_option("FILE", *file, "the model, as SQL")->required();
+  apply->callback([flags_of_apply, file] { apply_file(flags_of_apply->read(), *file); });
+
+  auto* show = model->add_subcommand("show", "print the model in force");
+  const auto flags_of_show = std::make_shared<ConfigFlags>(*show, database_keys);
+  show->callback([flags_of_show] { show_model(flags_of_show->read()); });
 }
 
 }  // namespace viewgate::gateway

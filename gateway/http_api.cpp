@@ -1,5 +1,6 @@
 #include "gateway/http_api.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -71,6 +72,22 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     i += 2;
   }
   if (!is_utf8(out) || out.find('\0') != std::string::npos) return std::nullopt;
+  return out;
+}
+
+std::optional<QueryItems> parse_query(std::string_view query) {
+  QueryItems out;
+  while (!query.empty()) {
+    const auto item = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), item.size() + 1));
+    const auto equals = item.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    auto value = percent_decoded(item.substr(equals + 1));
+    const std::string name(item.substr(0, equals));
+    const bool again = std::ranges::any_of(out, [&](const auto& each) { return each.first == name; });
+    if (!value || again) return std::nullopt;
+    out.emplace_back(name, std::move(*value));
+  }
   return out;
 }
 

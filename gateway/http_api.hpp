@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gateway/http_head.hpp"
 
@@ -48,6 +50,10 @@ class HttpApi {
 
 /// A part of a path or query with its percent-escapes undone (RFC 3986). Absent: malformed, not UTF-8, or with a NUL.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
+
+/// The query of a target, decoded, each name once. Absent: not name=value&…, or not UTF-8.
+using QueryItems = std::vector<std::pair<std::string, std::string>>;
+[[nodiscard]] std::optional<QueryItems> parse_query(std::string_view query);
 
 /// A whole response: status line, fields, body. `fields`: further ones, each ended by CRLF.
 [[nodiscard]] std::string http_text(int status, std::string_view content_type, std::string_view body,

@@ -42,18 +42,9 @@ std::optional<SpaceTarget> parse_space_target(std::string_view target) {
   if (!space) return std::nullopt;
   out.space = std::move(*space);
   out.what = path.substr(slash + 1);
-  auto query = question == std::string_view::npos ? std::string_view{} : target.substr(question + 1);
-  while (!query.empty()) {
-    const auto item = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), item.size() + 1));
-    const auto equals = item.find('=');
-    if (equals == std::string_view::npos) return std::nullopt;
-    auto value = percent_decoded(item.substr(equals + 1));
-    const std::string name(item.substr(0, equals));
-    const bool again = std::ranges::any_of(out.query, [&](const auto& each) { return each.first == name; });
-    if (!value || again) return std::nullopt;
-    out.query.emplace_back(name, std::move(*value));
-  }
+  auto query = parse_query(question == std::string_view::npos ? std::string_view{} : target.substr(question + 1));
+  if (!query) return std::nullopt;
+  out.query = std::move(*query);
   return out;
 }
 

@@ -22,7 +22,7 @@ namespace viewgate::gateway {
 struct SpaceTarget {
   std::string space;
   std::string what;  ///< what stands behind the space, without the slash
-  std::vector<std::pair<std::string, std::string>> query;
+  QueryItems query;
 };
 [[nodiscard]] std::optional<SpaceTarget> parse_space_target(std::string_view target);
 

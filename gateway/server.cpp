@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "auth/token_verifier.hpp"
+#include "gateway/admin_explain.hpp"
 #include "gateway/admin_revocations.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
@@ -104,12 +105,20 @@ class Server::Column {
         http_mutations_(io_, mutator_, http_mutation_options(config)),
         router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_),
         access_store_(io_, conninfo, access_store_options(config)),
-        admin_(admin_door(config)) {
+        admin_(admin_door(config)),
+        explain_(admin_ ? std::make_unique<AdminExplain>(conninfo, config.database_time) : nullptr) {
     engine_.attach(tailer_);
     engine_.attach(mutator_);
     if (config.auth_anonymous == "admit") verifier_.admit_anonymous();
     if (!identity.key_places.empty()) follow_keys(std::move(identity.key_places));
   }
+
+  ~Column() {
+    // Before what it asks.
+    if (admin_) admin_->stop();
+  }
+  Column(const Column&) = delete;
+  Column& operator=(const Column&) = delete;
 
   void run() {
     wait_for_signal();
@@ -215,6 +224,8 @@ class Server::Column {
   void open_admin() {
     if (!admin_) return;
     add_revocations(*admin_, io_, access_store_);
+    explain_->set_model(model_);
+    explain_->add_to(*admin_);
     try {
       admin_->start();
     } catch (const std::system_error& error) {
@@ -252,6 +263,7 @@ class Server::Column {
         log_model(*model_);
         engine_.set_model(model_);
         http_mutations_.set_model(model_);
+        if (explain_) explain_->set_model(model_);
       }
       if (reload_again_) reload();
     });
@@ -354,6 +366,7 @@ class Server::Column {
   HttpRouter router_;
   ledger::AccessStore access_store_;
   const std::unique_ptr<AdminDoor> admin_;
+  const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port
   ActiveModelPtr model_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
   std::optional<auth::KeySource> key_source_;

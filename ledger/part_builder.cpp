@@ -33,7 +33,9 @@ enum Column {
   column_by_key
 };
 
-std::optional<ChangeKind> kind_of(std::string_view letter) {
+}  // namespace
+
+std::optional<ChangeKind> change_kind_of(std::string_view letter) {
   if (letter == "c") return ChangeKind::created;
   if (letter == "u") return ChangeKind::updated;
   if (letter == "d") return ChangeKind::deleted;
@@ -41,8 +43,6 @@ std::optional<ChangeKind> kind_of(std::string_view letter) {
   if (letter == "e") return ChangeKind::erased;
   return std::nullopt;
 }
-
-}  // namespace
 
 PartBuilder::PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, ReadFor reader)
     : part_bytes_max_(part_bytes_max), on_part_(std::move(on_part)), reader_(reader) {}
@@ -113,7 +113,7 @@ bool PartBuilder::begin_commit(const pg::Row& row) {
 void PartBuilder::append(const pg::Row& row) {
   if (++received_ <= skip_) return;
   const std::int64_t ordinal = row.integer(column_ordinal);
-  const auto kind = kind_of(row.text(column_kind));
+  const auto kind = change_kind_of(row.text(column_kind));
   if (!kind || (!part_->by_key && ordinal != received_ - 1)) return fail(errc::log_corrupt);
   if (kind == ChangeKind::erased && reader_ == ReadFor::views) return fail(errc::history_erased);
   const std::string_view collection = row.text(column_collection);

@@ -45,6 +45,9 @@ using FollowerPtr = std::shared_ptr<Follower>;
 /// gets every change.
 enum class ReadFor : std::uint8_t { views, raw_log };
 
+/// From `changes.kind`. Nothing: the log is damaged.
+[[nodiscard]] std::optional<ChangeKind> change_kind_of(std::string_view letter);
+
 class PartBuilder {
  public:
   PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, ReadFor reader = ReadFor::views);

@@ -181,6 +181,12 @@ std::string canonical_parameters(const View& view, const BoundParameters& bound)
   return out;
 }
 
+Result<Json> parse_claims(std::string_view text) {
+  auto json = parse_json(text);
+  if (json && json->kind == Json::Kind::object) return std::move(*json);
+  return Error{errc::invalid_claims, {}, "the claims are not one JSON object with different names"};
+}
+
 /// Scalars by meaning, arrays and objects as sets.
 void append_canonical_claim(std::string& out, const Json& json) {
   append_field(out, name(json.kind));
@@ -334,12 +340,30 @@ Expression bind_condition(const Expression& condition, const Json& claims, std::
   return fold(substitute(condition, Environment{nullptr, &claims, space}), layout);
 }
 
+struct BoundValues::Values {
+  BoundParameters parameters;
+  Json claims;
+  std::string space;
+};
+
+Result<BoundValues> BoundValues::make(const View& view, std::string_view parameters, std::string_view claims,
+                                      std::string_view space) {
+  auto claims_json = parse_claims(claims);
+  if (!claims_json) return claims_json.error();
+  auto bound = bind_parameters(view, parameters);
+  if (!bound) return bound.error();
+  Values values{std::move(*bound), std::move(*claims_json), std::string(space)};
+  return BoundValues(std::make_shared<const Values>(std::move(values)));
+}
+
+Expression BoundValues::fill(const Expression& condition) const {
+  return substitute(condition, Environment{&values_->parameters, &values_->claims, values_->space});
+}
+
 Result<Binding> bind(const ViewPtr& view, std::string_view parameters, std::string_view claims,
                      std::string_view space) {
-  const auto claims_json = parse_json(claims);
-  if (!claims_json || claims_json->kind != Json::Kind::object) {
-    return Error{errc::invalid_claims, {}, "the claims are not one JSON object with different names"};
-  }
+  const auto claims_json = parse_claims(claims);
+  if (!claims_json) return claims_json.error();
   auto bound = bind_parameters(*view, parameters);
   if (!bound) {
     if (may_hear_of_parameters(*view, *claims_json, space)) return bound.error();

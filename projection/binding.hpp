@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "projection/error.hpp"
 #include "projection/group.hpp"
@@ -29,6 +30,23 @@ struct Binding {
 /// A condition without parameters, bound to a caller in a space, and folded.
 [[nodiscard]] Expression bind_condition(const Expression& condition, const Json& claims, std::string_view space,
                                         const RecordLayout& layout);
+
+/// The values of one caller and one subscription, to be put into one condition after the other: for those who explain.
+/// A condition that is filled and not folded has every piece of the one in the model, in its place.
+class BoundValues {
+ public:
+  /// Errors of the parameters and the claims, as bind() has them.
+  [[nodiscard]] static Result<BoundValues> make(const View& view, std::string_view parameters, std::string_view claims,
+                                                std::string_view space);
+
+  /// A condition of that view, or of its policies.
+  [[nodiscard]] Expression fill(const Expression& condition) const;
+
+ private:
+  struct Values;
+  explicit BoundValues(std::shared_ptr<const Values> values) : values_(std::move(values)) {}
+  std::shared_ptr<const Values> values_;
+};
 
 /// `parameters` and `claims` are JSON objects as text. Claims are taken as `claims ->> 'x'` would be in PostgreSQL: an
 /// absent one is NULL, one of another shape than the expression needs is an evaluation error and so admits nobody.

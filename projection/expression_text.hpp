@@ -1,4 +1,4 @@
-// Expressions and models as people read them: what `viewgate model check` prints.
+// Expressions and models as people read them: what `viewgate check` prints.
 #pragma once
 
 #include <string>

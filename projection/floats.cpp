@@ -38,6 +38,19 @@ Value compute(FloatOp op, Float a, Float b) {
   return Fault::malformed_value;
 }
 
+/// The end of an interval between two doubles has no more digits than this.
+constexpr int digits_max = 800;
+
+/// Whether the decimal digits are that value, and not only near enough to be rounded to it.
+bool is_exactly(const std::string& digits, long double value) {
+  if (std::strtold(digits.c_str(), nullptr) != value) return false;
+  std::array<char, digits_max + 32> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.*Le", digits_max, value);
+  const auto exact = Numeric::parse(buffer.data());
+  const auto given = Numeric::parse(digits);
+  return exact && given && exact->canonical() == given->canonical();
+}
+
 /// As PostgreSQL's variant of Ryu prints it: the fewest digits strictly inside the interval of what reads back as `value`,
 /// while to_chars also takes a digit string at the end of that interval. The ends are exact in the next wider type.
 template <class Float>
@@ -49,8 +62,7 @@ std::string shortest(Float value) {
   const auto is_inside = [&](const std::string& digits) {
     Float back = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), back);
-    const Wide exact = std::strtold(digits.c_str(), nullptr);
-    return back == value && exact != low && exact != high;
+    return back == value && !is_exactly(digits, low) && !is_exactly(digits, high);
   };
   std::array<char, 64> buffer{};
   const auto whole = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);

@@ -81,6 +81,28 @@ ReadPlan read_plan(const Group& group) {
   return plan;
 }
 
+std::string record_query(const Group& group, std::string_view key) {
+  const Table& table = group.table();
+  if (table.kind == TableKind::managed) {
+    const bool storable = key.find('\0') == std::string_view::npos;
+    return managed_plan(group).query() + (storable ? " and t.key = " + quote_literal(key) : " and false");
+  }
+  std::string out = "select to_jsonb(t)::text from " + quote_identifier(table.schema) + "." +
+                    quote_identifier(table.relation) + " as t where " + space_condition(table, group.space());
+  const auto values = parse_json_leniently(key);
+  for (std::size_t i = 0; values && i < values->items.size() && i < table.primary_key.size(); ++i) {
+    const std::size_t column = table.primary_key[i];
+    const Type type = table.layout.column(column).type.type;
+    const std::string& text = values->items[i].text;
+    // By the type's equality, for the index's sake, where its input cannot raise; else by what it looks like.
+    const bool is_sound = is_pageable(table.layout.column(column).type) && !is_fault(parse_text(type, text));
+    const std::string sql = column_sql(table, column);
+    out += is_sound ? " and " + sql + " = " + typed_literal(text, short_name(type))
+                    : " and (to_jsonb(" + sql + ") #>> '{}') = " + quote_literal(text);
+  }
+  return out;
+}
+
 std::string ReadPlan::query() const { return "select " + select + " from " + from + " where " + where; }
 
 std::string ReadPlan::page(std::string_view after, std::size_t rows) const {

@@ -32,6 +32,10 @@ struct ReadPlan {
 
 [[nodiscard]] ReadPlan read_plan(const Group& group);
 
+/// The same for one record, whether it is in the view or not: the whole statement. `key` is of the form that the group's
+/// keys have.
+[[nodiscard]] std::string record_query(const Group& group, std::string_view key);
+
 /// 'text' as a literal that means the same whatever standard_conforming_strings says.
 [[nodiscard]] std::string quote_literal(std::string_view text);
 [[nodiscard]] std::string quote_identifier(std::string_view name);
