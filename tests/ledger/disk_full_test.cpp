@@ -1,38 +1,15 @@
-// A disk that fills up under PostgreSQL, and has room again. The shim stands in for the disk: a file system of the right size
-// would need root.
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+// A disk that fills up under PostgreSQL, and has room again.
+#include "support/full_disk.hpp"
+
 #include <random>
 
 #include "ledger/mutation_fixture.hpp"
-#include "viewgate_paths.hpp"
 
 namespace viewgate::testing {
 namespace {
 
-/// What the cluster of this program is started with.
-class FullDisk {
- public:
-  FullDisk() {
-    // A place that PostgreSQL's own account may reach.
-    const auto shim = directory_.path() / "full_disk_shim.so";
-    std::filesystem::copy_file(VIEWGATE_BINARY_DIR "/bin/viewgate_full_disk_shim.so", shim);
-    ::setenv("LD_PRELOAD", shim.c_str(), 1);
-    ::setenv("FULL_DISK_FLAG", flag().c_str(), 1);
-    static_cast<void>(PostgresCluster::shared());
-    ::unsetenv("LD_PRELOAD");
-  }
-  void fill() const { std::ofstream(flag()).close(); }
-  void make_room() const { std::filesystem::remove(flag()); }
-
- private:
-  [[nodiscard]] std::filesystem::path flag() const { return directory_.path() / "full"; }
-  TemporaryDirectory directory_;
-};
-
 const FullDisk& disk() {
-  static const FullDisk made;
+  static const FullDisk made([] { static_cast<void>(PostgresCluster::shared()); });
   return made;
 }
 
