@@ -53,7 +53,7 @@ with statements(place, name, what) as (
     from (values ('arming', 'insert'), ('captures', 'update'), ('changes', 'insert, update, delete'),
                  ('clients', 'insert, update'), ('commits', 'insert, update, delete'), ('horizons', 'insert, update'),
                  ('keys', 'insert'), ('looks', 'insert, update, delete'), ('records', 'insert, update, delete'),
-                 ('waiting', 'insert, delete')) t(name, rights)
+                 ('tickets', 'insert, update, delete'), ('waiting', 'insert, delete')) t(name, rights)
   union all select 4, c.relname::text, 'usage, select, update on sequence ' || c.oid::regclass
     from pg_class c where c.relnamespace = 'viewgate'::regnamespace and c.relkind = 'S'
   union all select 5, p.proname::text, 'execute on function ' || p.oid::regprocedure

@@ -121,7 +121,7 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
     }
   }
   const auto line = request_line(head);
-  if (line && host_.http_api != nullptr && line->target.starts_with(HttpApi::prefix)) return take_request(head, now);
+  if (line && host_.http_api != nullptr && HttpApi::has(line->target)) return take_request(head, now);
   if (line && line->target != socket_path) {
     answer_and_leave(http_response(*line, host_.readiness()), now);
     return !ended_;
@@ -233,9 +233,23 @@ void Connection::upgrade(const HandshakeAccepted& accepted, Now now) {
   write(std::span(&piece, 1));
   if (ended_) return;
   session_.emplace(host_.fanout, *this, now);
+  if (!accepted.ticket.empty()) use_ticket(accepted.ticket);
   // A browser cannot read a refused upgrade, so this is said by a close code.
   if (host_.full()) session_->close(close_code::try_again_later, "no more connections fit on this node");
   if (host_.readiness() == Readiness::not_ready) session_->close(close_code::try_again_later, "the node is not ready");
+}
+
+void Connection::use_ticket(const std::string& ticket) {
+  session_->await_ticket();
+  if (host_.tickets == nullptr) return session_->on_ticket({}, Now::read());
+  host_.tickets->use(ticket, [weak = weak_from_this(), executor = socket_.get_executor()](UsedTicket used) {
+    asio::post(executor, [weak, used = std::move(used)]() mutable {
+      const auto self = weak.lock();
+      if (!self || !self->session_) return;
+      if (used.unavailable) return self->session_->close(close_code::try_again_later, "the ticket cannot be looked at");
+      self->session_->on_ticket(std::move(used.token), Now::read());
+    });
+  });
 }
 
 // Writing.

@@ -23,6 +23,7 @@
 #include "gateway/http_endpoints.hpp"
 #include "gateway/proxies.hpp"
 #include "gateway/session.hpp"
+#include "gateway/ticket_desk.hpp"
 #include "gateway/tls.hpp"
 
 namespace viewgate::gateway {
@@ -43,7 +44,8 @@ struct ConnectionHost {
   Fanout& fanout;
   const HandshakePolicy& handshake;
   const TlsIdentity* tls = nullptr;  ///< null: without TLS
-  HttpApi* http_api = nullptr;       ///< answers what is under /v1/spaces/; null: nothing is there
+  TicketDesk* tickets = nullptr;     ///< null: no ticket is good
+  HttpApi* http_api = nullptr;       ///< answers what it has (HttpApi::has); null: nothing is there
   std::size_t bodies_bytes_max = 0;  ///< of requests that are being read, all together
   std::size_t bodies_bytes = 0;      ///< as their heads announce them
   std::chrono::milliseconds handshake_time{};
@@ -94,6 +96,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   [[nodiscard]] bool take_body(std::string_view bytes);
   void answer_and_leave(std::string_view response, Now now);
   void upgrade(const HandshakeAccepted& accepted, Now now);
+  void use_ticket(const std::string& ticket);
 
   void write(std::span<const std::string_view> pieces);
   void reset();

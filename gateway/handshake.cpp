@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "auth/ticket.hpp"
 #include "gateway/http_api.hpp"
 #include "gateway/protocol.hpp"
 
@@ -57,6 +58,26 @@ std::optional<HandshakeRefused> check_origin(const HttpHead& request, const Hand
   return HandshakeRefused{403, "the origin is not one that may connect"};
 }
 
+/// A browser's WebSocket can say nothing beside its address but subprotocols. Absent: there are two, or one of another form.
+std::optional<std::string> shown_ticket(const HttpHead& request) {
+  std::string out;
+  for (const auto& [name, value] : request.fields) {
+    if (name != "sec-websocket-protocol") continue;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      std::string_view item = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      item.remove_prefix(std::min(item.size(), item.find_first_not_of(" \t")));
+      item = item.substr(0, item.find_last_not_of(" \t") + 1);
+      if (!item.starts_with(ticket_prefix)) continue;
+      item.remove_prefix(ticket_prefix.size());
+      if (!out.empty() || !auth::ticket_digest(item)) return std::nullopt;
+      out = item;
+    }
+  }
+  return out;
+}
+
 HandshakeOutcome check_upgrade(const HttpHead& request) {
   if (!request.names_token("upgrade", "websocket") || !request.names_token("connection", "upgrade")) {
     return HandshakeRefused{426, "the request must upgrade to websocket"};
@@ -69,7 +90,9 @@ HandshakeOutcome check_upgrade(const HttpHead& request) {
   if (!request.names_token("sec-websocket-protocol", subprotocol)) {
     return HandshakeRefused{400, "Sec-WebSocket-Protocol must name viewgate.v1"};
   }
-  return HandshakeAccepted{accept_value(key)};
+  auto ticket = shown_ticket(request);
+  if (!ticket) return HandshakeRefused{400, "Sec-WebSocket-Protocol names more than one ticket, or one that is none"};
+  return HandshakeAccepted{accept_value(key), *std::move(ticket)};
 }
 
 }  // namespace

@@ -40,7 +40,10 @@ struct HandshakePolicy {
 
 struct HandshakeAccepted {
   std::string accept;  ///< the value of Sec-WebSocket-Accept
+  std::string ticket;  ///< shown beside the subprotocol, as "viewgate.ticket.…"; empty: none
 };
+
+inline constexpr std::string_view ticket_prefix = "viewgate.ticket.";
 
 using HandshakeRefused = HttpRefused;
 using HandshakeOutcome = std::variant<HandshakeAccepted, HandshakeRefused>;

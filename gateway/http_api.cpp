@@ -33,6 +33,8 @@ std::string_view phrase(int status) {
       return "Unsupported Media Type";
     case 426:
       return "Upgrade Required";
+    case 429:
+      return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 503:

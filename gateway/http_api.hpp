@@ -1,4 +1,4 @@
-// The seam between a reactor's connections and what answers HTTP requests under /v1/spaces/: the connection reads a request
+// The seam between a reactor's connections and what answers HTTP requests under /v1/ beside the socket: the connection reads a request
 // and carries the answer's bytes, whoever answers knows no sockets. An answer may come from another thread and as slowly as
 // its reader takes it.
 #pragma once
@@ -37,6 +37,11 @@ class HttpReply {
 class HttpApi {
  public:
   static constexpr std::string_view prefix = "/v1/spaces/";
+  static constexpr std::string_view tickets_path = "/v1/tickets";
+
+  [[nodiscard]] static bool has(std::string_view target) {
+    return target == tickets_path || target.starts_with(prefix);
+  }
 
   virtual ~HttpApi() = default;
   /// What the head alone forbids: the whole answer. Absent: a body may come, and is read before `answer` is called. On a

@@ -64,18 +64,26 @@ bool may_read_log(std::string_view claims, std::string_view claim, std::string_v
 
 std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead& head) const {
   Admitted out;
+  out.is_of_tickets = head.target == tickets_path;
   const auto target = parse_space_target(head.target);
   const bool is_log = log_ != nullptr && !log_claim_.empty() && target && target->what == "log";
   out.is_of_log = is_log && head.method == "GET";
   const bool is_of_mutations = target && target->query.empty() && HttpMutations::has(target->what);
-  if (!out.is_of_log && !is_of_mutations) return refused(404, "not_found");
+  if (!out.is_of_log && !is_of_mutations && !out.is_of_tickets) return refused(404, "not_found");
   auto verified = verifier_.verify(head.bearer(), std::chrono::system_clock::now());
   if (!verified) {
     log::info("http_refused", {{"reason", verified.error().reason}});
     return refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n");
   }
   if (out.is_of_log && !may_read_log(verified->claims, log_claim_, target->space)) return refused(403, "forbidden");
-  if (out.is_of_log && head.has_body()) return refused(413, "bad_request");
+  if ((out.is_of_log || out.is_of_tickets) && head.has_body()) return refused(413, "bad_request");
+  if (out.is_of_tickets) {
+    if (head.method != "POST") return refused(405, "bad_request");
+    // A page has its token already; who sends a ticket to a page is its server.
+    if (head.count("origin") > 0) return refused(403, "forbidden");
+    out.principal = *std::move(verified);
+    return out;
+  }
   if (is_of_mutations) {
     if (auto refusal = mutations_->refusal(target->space, target->what, *verified, head)) return *std::move(refusal);
   }
@@ -96,7 +104,8 @@ void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
     reply->write(std::move(*text), [](bool) {});
     return reply->finish();
   }
-  const auto& [target, principal, is_of_log] = std::get<Admitted>(admitted);
+  const auto& [target, principal, is_of_log, is_of_tickets] = std::get<Admitted>(admitted);
+  if (is_of_tickets) return tickets_->issue(std::string(request.head.bearer()), principal, std::move(reply));
   if (is_of_log) return answer_log(target, principal, std::move(reply));
   mutations_->answer(target.space, target.what, principal, request.body, std::move(reply));
 }

@@ -1,4 +1,4 @@
-// What is under /v1/spaces/ on the public port: who asks (a bearer token, verified as for sockets), for which space, and what.
+// What is on the public port beside the socket: who asks (a bearer token, verified as for sockets), for which space, and what.
 // Stateless; shared by all reactors.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include "gateway/http_api.hpp"
 #include "gateway/http_mutations.hpp"
 #include "gateway/log_desk.hpp"
+#include "gateway/ticket_desk.hpp"
 
 namespace viewgate::gateway {
 
@@ -32,8 +33,9 @@ struct SpaceTarget {
 class HttpRouter final : public HttpApi {
  public:
   /// `log` null, or an empty claim: the raw log is not there. All outlive the router.
-  HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim, HttpMutations* mutations)
-      : verifier_(verifier), log_(log), log_claim_(std::move(log_claim)), mutations_(mutations) {}
+  HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim, HttpMutations* mutations,
+             TicketDesk* tickets)
+      : verifier_(verifier), log_(log), log_claim_(std::move(log_claim)), mutations_(mutations), tickets_(tickets) {}
 
   [[nodiscard]] std::optional<std::string> refusal(const HttpHead& head) const override;
   void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
@@ -44,6 +46,7 @@ class HttpRouter final : public HttpApi {
     SpaceTarget target;
     auth::Principal principal;
     bool is_of_log = false;
+    bool is_of_tickets = false;
   };
   /// What is asked for and by whom; or the whole answer.
   [[nodiscard]] std::variant<Admitted, std::string> admit(const HttpHead& head) const;
@@ -53,6 +56,7 @@ class HttpRouter final : public HttpApi {
   LogDesk* const log_;
   const std::string log_claim_;
   HttpMutations* const mutations_;
+  TicketDesk* const tickets_;
 };
 
 }  // namespace viewgate::gateway

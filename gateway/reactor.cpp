@@ -82,6 +82,7 @@ class Reactor::Loop final : public ConnectionHost {
         fanout_(options_.index, options_.session, engine, verifier, std::move(model), [this] { flush_soon(); }) {
     handshake_time = options_.handshake_time;
     tls = options_.tls;
+    tickets = options_.tickets;
     http_api = options_.http_api;
     constexpr std::size_t largest_bodies = 16;
     if (http_api != nullptr) bodies_bytes_max = largest_bodies * http_api->body_bytes_max();

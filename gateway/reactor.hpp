@@ -22,6 +22,8 @@
 
 namespace viewgate::gateway {
 
+class TicketDesk;
+
 struct ReactorOptions {
   std::size_t index = 0;  ///< the engine knows this reactor by it
   std::string address = "127.0.0.1";
@@ -29,6 +31,7 @@ struct ReactorOptions {
   SessionOptions session;
   HandshakePolicy handshake;
   const TlsIdentity* tls = nullptr;  ///< outlives the reactor; null: without TLS
+  TicketDesk* tickets = nullptr;     ///< outlives the reactor; null: no ticket is good
   HttpApi* http_api = nullptr;       ///< outlives the reactor; null: no requests but those of health are answered
   std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed (TrustedProxies)
   std::size_t strangers = 10'000;    ///< sockets without an accepted hello; for one more the oldest is closed

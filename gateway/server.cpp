@@ -103,8 +103,9 @@ class Server::Column {
                       ? nullptr
                       : std::make_unique<LogDesk>(log_desk_options(config, conninfo), verifier_)),
         http_mutations_(io_, mutator_, http_mutation_options(config)),
-        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_),
         access_store_(io_, conninfo, access_store_options(config)),
+        tickets_(io_, access_store_, config.auth_ticket_time),
+        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_, &tickets_),
         admin_(admin_door(config)),
         explain_(admin_ ? std::make_unique<AdminExplain>(conninfo, config.database_time) : nullptr) {
     engine_.attach(tailer_);
@@ -203,6 +204,7 @@ class Server::Column {
     for (std::size_t i = 0; i < reactor_count(config_); ++i) {
       auto options = reactor_options(config_, i, endpoint_);
       options.http_api = &router_;
+      options.tickets = &tickets_;
       if (tls_) options.tls = &tls_->identity();
       options.session.admission = admission;
       reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, model_));
@@ -363,8 +365,9 @@ class Server::Column {
   PostedEngine posted_engine_;
   const std::unique_ptr<LogDesk> log_desk_;
   HttpMutations http_mutations_;
-  HttpRouter router_;
   ledger::AccessStore access_store_;
+  TicketDesk tickets_;
+  HttpRouter router_;
   const std::unique_ptr<AdminDoor> admin_;
   const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port
   ActiveModelPtr model_;

@@ -122,11 +122,19 @@ void Session::on_hello(const Hello& hello, Now now) {
   if (hello.protocol != protocol_version) {
     return close(close_code::version_unsupported, "this server speaks protocol " + std::to_string(protocol_version));
   }
-  auto verified = verify(hello.token, now);
+  if (ticket_ == TicketState::awaited) {
+    waiting_.emplace(WaitingMessage{hello, {}});
+    return;
+  }
+  if (ticket_ == TicketState::refused || (ticket_ == TicketState::used && !hello.token.empty())) {
+    return close(close_code::auth_required, auth::refusal_text);
+  }
+  auto verified = verify(ticket_ == TicketState::used ? ticket_token_ : hello.token, now);
   if (!verified) {
     if (!waits_for_keys(verified.error(), hello)) refuse_token(verified.error());
     return;
   }
+  ticket_token_ = {};
   principal_ = std::move(verified.value());
   if (!takes_place()) return close(close_code::rate_limited, "too many connections of this principal");
   authenticated_ = true;
@@ -164,15 +172,27 @@ bool Session::waits_for_keys(const auth::TokenRefused& refused, const ClientMess
 }
 
 void Session::on_keys(Now now) {
-  auto waiting = std::exchange(waiting_, std::nullopt);
-  if (!waiting || closing()) return;
   waited_ = true;
-  if (const auto* hello = std::get_if<Hello>(&waiting->message); hello != nullptr && phase_ == Phase::hello) {
-    on_hello(*hello, now);
-  } else {
-    std::visit([&](const auto& message) { handle(message, now); }, waiting->message);
+  take_up_waiting(now);
+}
+
+void Session::on_ticket(std::string token, Now now) {
+  ticket_ = token.empty() ? TicketState::refused : TicketState::used;
+  ticket_token_ = std::move(token);
+  take_up_waiting(now);
+}
+
+void Session::take_up_waiting(Now now) {
+  auto waiting = std::exchange(waiting_, std::nullopt);
+  if (waiting && !closing()) {
+    if (const auto* hello = std::get_if<Hello>(&waiting->message); hello != nullptr && phase_ == Phase::hello) {
+      on_hello(*hello, now);
+    } else {
+      std::visit([&](const auto& message) { handle(message, now); }, waiting->message);
+    }
   }
   waited_ = false;
+  if (!waiting) return;
   take(waiting->input, now);
   mark_due();
 }

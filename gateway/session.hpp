@@ -71,6 +71,11 @@ class Session {
   /// No on_tick is needed before; never later than the next deadline, often earlier.
   [[nodiscard]] Time next_tick() const { return next_tick_; }
 
+  /// A ticket came with the upgrade: its hello waits for what the ticket stands for.
+  void await_ticket() { ticket_ = TicketState::awaited; }
+  /// The token that the ticket stood for; empty: it was none (any more).
+  void on_ticket(std::string token, Now now);
+
   // From the reactor.
 
   void close(std::uint16_t code, std::string_view reason);
@@ -121,6 +126,7 @@ class Session {
   friend class Fanout;  // due_, fanout_index_, awaits_space_, writes_
 
   enum class Phase : std::uint8_t { hello, open, closing, closed };
+  enum class TicketState : std::uint8_t { none, awaited, used, refused };
   using Streams = std::vector<std::unique_ptr<Subscription>>;
 
   /// A question of the client for receipts, as far as it is not answered.
@@ -151,6 +157,7 @@ class Session {
   [[nodiscard]] auth::VerifiedToken verify(const std::string& token, Now now) const;
   [[nodiscard]] bool waits_for_keys(const auth::TokenRefused& refused, const ClientMessage& message);
   void refuse_token(const auth::TokenRefused& refused);
+  void take_up_waiting(Now now);
   void handle(const Hello& again, Now now);
   void handle(const Subscribe& subscribe, Now now);
   void handle(const Unsubscribe& unsubscribe, Now now);
@@ -224,8 +231,10 @@ class Session {
   };
   std::optional<WaitingMessage> waiting_;
   bool waited_ = false;  // in on_keys: the message does not wait again
-  std::string answers_;  // whole documents, each ended by a newline
-  std::string pong_;     // a frame: the answer to the latest ping
+  TicketState ticket_ = TicketState::none;
+  std::string ticket_token_;  // until the hello
+  std::string answers_;       // whole documents, each ended by a newline
+  std::string pong_;          // a frame: the answer to the latest ping
   std::string close_reason_;
 
   Time next_tick_;

@@ -66,4 +66,27 @@ void AccessStore::revoke(const RevocationOrder& order, std::function<void(Result
   spawn(state_->executor, State::run(state_, statement_of(order), std::move(take)));
 }
 
+void AccessStore::issue_ticket(const TicketOrder& order, std::function<void(Result<bool>)> done) {
+  pg::Statement statement;
+  statement.sql = "select viewgate.issue_ticket($1, $2, $3, $4::interval, $5::int)";
+  statement.params = {order.digest, order.sealed, order.principal, std::to_string(order.lasting.count()) + " ms",
+                      std::to_string(state_->options.tickets_per_principal)};
+  State::Done take = [done = std::move(done)](Result<pg::Rows> rows) {
+    if (!rows) return done(rows.error());
+    done((*rows)[0].text(0) == "t");
+  };
+  spawn(state_->executor, State::run(state_, std::move(statement), std::move(take)));
+}
+
+void AccessStore::use_ticket(const std::string& digest, std::function<void(Result<std::string>)> done) {
+  pg::Statement statement;
+  statement.sql = "select coalesce(viewgate.use_ticket($1), '')";
+  statement.params = {digest};
+  State::Done take = [done = std::move(done)](Result<pg::Rows> rows) {
+    if (!rows) return done(rows.error());
+    done((*rows)[0].string(0));
+  };
+  spawn(state_->executor, State::run(state_, std::move(statement), std::move(take)));
+}
+
 }  // namespace viewgate::ledger

@@ -1,5 +1,5 @@
-// What the database keeps about who may come in: revocations that are asked for over HTTP, on connections of its own, so
-// that neither a long read nor a busy writer makes one late.
+// What the database keeps about who may come in: revocations that are asked for over HTTP, and tickets, on connections of its
+// own, so that neither a long read nor a busy writer makes one late.
 //
 // Lives on the io_context's thread; callbacks come there, never inside the call. After stop() every call is answered
 // `unavailable`.
@@ -31,7 +31,16 @@ struct RevocationOrder {
 /// One row with the revocation's id.
 [[nodiscard]] pg::Statement statement_of(const RevocationOrder& order);
 
+/// As auth::Ticket has them; nothing here opens it.
+struct TicketOrder {
+  std::string digest;
+  std::string sealed;
+  std::string principal;
+  std::chrono::milliseconds lasting{};
+};
+
 struct AccessStoreOptions {
+  int tickets_per_principal = 32;             ///< that are not used yet
   std::chrono::milliseconds time_max{10000};  ///< for a connection, and for an answer
 };
 
@@ -44,6 +53,12 @@ class AccessStore {
 
   /// The revocation's id, once it is committed. Errors: unavailable, timeout, rejected (sqlstate 42501: the role may not).
   void revoke(const RevocationOrder& order, std::function<void(Result<std::int64_t>)> done);
+
+  /// False: the principal has as many as it may. Errors: unavailable, timeout, rejected.
+  void issue_ticket(const TicketOrder& order, std::function<void(Result<bool>)> done);
+
+  /// What was sealed, and from then on nobody gets it any more; empty: there is no such ticket (any more).
+  void use_ticket(const std::string& digest, std::function<void(Result<std::string>)> done);
 
   void stop();
 

@@ -1813,4 +1813,36 @@ begin
   return made;
 end $$;
 
+-- ── tickets ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- What stands for a token, once and for a short while, on every node. Neither the ticket nor the token is here: a digest to find it by,
+-- and the token sealed under a key that the ticket gives. Unlogged: a crash empties it, and then no ticket is used a second time
+-- because its use was lost.
+create unlogged table viewgate.tickets (
+  digest text primary key,
+  sealed text not null,
+  principal text not null,   -- whose it is, to bound how many one has
+  until timestamptz not null
+);
+create index tickets_principal on viewgate.tickets (principal);
+create index tickets_until on viewgate.tickets (until);
+
+-- False: the principal has as many as it may. Takes some of those away that nobody used in time.
+create function viewgate.issue_ticket(digest text, sealed text, principal text, lasting interval, at_most int) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  delete from viewgate.tickets t
+    where t.digest in (select e.digest from viewgate.tickets e where e.until < now() limit 100 for update skip locked);
+  if (select count(*) from viewgate.tickets t where t.principal = $3) >= $5 then return false; end if;
+  insert into viewgate.tickets values ($1, $2, $3, now() + $4);
+  return true;
+end $$;
+
+-- What was sealed for it; null where there is none of this digest, its time is over, or it was used.
+create function viewgate.use_ticket(digest text) returns text
+language sql set search_path = pg_catalog, pg_temp as $$
+  delete from viewgate.tickets t where t.digest = $1 returning case when t.until >= now() then t.sealed end
+$$;
+
 revoke all on all functions in schema viewgate from public;

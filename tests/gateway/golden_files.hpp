@@ -24,9 +24,11 @@ struct GoldenFile {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-[[nodiscard]] inline std::vector<GoldenFile> golden_files(const std::string& prefix) {
+/// `folder`: under tests/golden; frozen/protocol are those of an earlier version.
+[[nodiscard]] inline std::vector<GoldenFile> golden_files(const std::string& prefix,
+                                                          const std::string& folder = "protocol") {
   std::vector<GoldenFile> out;
-  for (const auto& entry : std::filesystem::directory_iterator(VIEWGATE_SOURCE_DIR "/tests/golden/protocol")) {
+  for (const auto& entry : std::filesystem::directory_iterator(VIEWGATE_SOURCE_DIR "/tests/golden/" + folder)) {
     const std::string name = entry.path().stem().string();
     if (!name.starts_with(prefix)) continue;
     std::string text = file_text(entry.path());

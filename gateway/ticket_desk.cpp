@@ -1,0 +1,60 @@
+#include "gateway/ticket_desk.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include "auth/ticket.hpp"
+#include "gateway/log.hpp"
+#include "gateway/mutation_door.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::string_view json = "application/json";
+
+void send(HttpReply& reply, std::string text) {
+  reply.write(std::move(text), [](bool) {});
+  reply.finish();
+}
+
+std::string answer_of(const ledger::Result<bool>& made, const std::string& ticket, std::chrono::seconds lasting) {
+  if (!made) {
+    log::warn("no_ticket", {{"error", ledger::name(made.error().code)}, {"detail", made.error().detail}});
+    return http_text(503, json, "{\"error\":\"unavailable\"}\n", "Retry-After: 1\r\n");
+  }
+  if (!*made) return http_text(429, json, "{\"error\":\"rate_limited\"}\n", "Retry-After: 1\r\n");
+  return http_text(200, json,
+                   "{\"ticket\":\"" + ticket + "\",\"expires_in\":" + std::to_string(lasting.count()) + "}\n");
+}
+
+}  // namespace
+
+void TicketDesk::issue(const std::string& token, const auth::Principal& principal, std::shared_ptr<HttpReply> reply) {
+  auto ticket = auth::make_ticket(token);
+  ledger::TicketOrder order{std::move(ticket.digest), std::move(ticket.sealed), principal_text(principal), lasting_};
+  asio::post(io_, [this, order = std::move(order), text = std::move(ticket.text), reply = std::move(reply)] {
+    store_.issue_ticket(order, [this, text, reply](const ledger::Result<bool>& made) {
+      send(*reply, answer_of(made, text, std::chrono::floor<std::chrono::seconds>(lasting_)));
+    });
+  });
+}
+
+void TicketDesk::use(const std::string& ticket, std::function<void(UsedTicket)> done) {
+  asio::post(io_, [this, ticket, done = std::move(done)]() mutable {
+    const auto digest = auth::ticket_digest(ticket);
+    store_.use_ticket(digest.value_or(""), [ticket, done = std::move(done)](const ledger::Result<std::string>& sealed) {
+      if (!sealed) {
+        log::warn("ticket_not_looked_at",
+                  {{"error", ledger::name(sealed.error().code)}, {"detail", sealed.error().detail}});
+        return done(UsedTicket{{}, true});
+      }
+      const auto token = sealed->empty() ? std::nullopt : auth::open_ticket(ticket, *sealed);
+      if (!token) log::info("ticket_refused");
+      done(UsedTicket{token.value_or(""), false});
+    });
+  });
+}
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,48 @@
+// Tickets: POST /v1/tickets with a token gives a text that opens one socket within a short time, on any node; the socket shows it as
+// a subprotocol (`viewgate.ticket.…`), so that a page never holds the token itself.
+//
+// A ticket lies in the database and is taken out of it by its use: a sealed one that each node remembers as used could be used once on every
+// node. What it stands for is the token: everything that ends a token ends it, and the session that it opened.
+//
+// Shared by all reactors; the loop and the store outlive it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "auth/principal.hpp"
+#include "gateway/http_api.hpp"
+#include "ledger/access_store.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace viewgate::gateway {
+
+struct UsedTicket {
+  std::string token;         ///< empty: there is no such ticket (any more)
+  bool unavailable = false;  ///< whether there is one cannot be told; it may be used up all the same
+};
+
+class TicketDesk {
+ public:
+  /// `io` is the store's.
+  TicketDesk(boost::asio::io_context& io, ledger::AccessStore& store, std::chrono::milliseconds lasting)
+      : io_(io), store_(store), lasting_(lasting) {}
+
+  /// `token` was verified as this principal's. Thread-safe.
+  void issue(const std::string& token, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);
+
+  /// Thread-safe; `done` is called on the store's thread. `ticket` has the form of one.
+  void use(const std::string& ticket, std::function<void(UsedTicket)> done);
+
+ private:
+  boost::asio::io_context& io_;
+  ledger::AccessStore& store_;
+  const std::chrono::milliseconds lasting_;
+};
+
+}  // namespace viewgate::gateway
