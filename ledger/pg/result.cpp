@@ -87,7 +87,7 @@ std::vector<std::string> texts_of(std::string_view array) {
     const bool is_quoted = array[at] == '"';
     if (is_quoted) ++at;
     while (at < array.size() && array[at] != (is_quoted ? '"' : ',') && (is_quoted || array[at] != '}')) {
-      if (array[at] == '\\') ++at;
+      if (array[at] == '\\' && at + 1 < array.size()) ++at;
       value += array[at++];
     }
     out.push_back(!is_quoted && value == "NULL" ? std::string() : std::move(value));

@@ -157,6 +157,16 @@ TEST_F(Operators, a_credential_that_is_too_short_or_a_port_that_is_taken_is_told
   std::filesystem::remove(short_file);
 }
 
+TEST_F(Operators, no_secret_is_on_the_command_line_in_the_environment_or_in_a_core) {
+  GatewayProcess gateway(options());
+  const std::string directory = "/proc/" + std::to_string(gateway.process().pid());
+  const std::string shown = file_text(directory + "/cmdline") + file_text(directory + "/environ");
+  EXPECT_THAT(shown, HasSubstr(credential_file));
+  EXPECT_THAT(shown, Not(HasSubstr(credential)));
+  EXPECT_THAT(shown, Not(HasSubstr(file_text(key_file()))));
+  EXPECT_EQ(file_text(directory + "/coredump_filter"), "00000000\n") << "no mapping is written into a core";
+}
+
 TEST_F(Operators, whom_a_trusted_proxy_speaks_for_is_counted_and_whom_another_claims_is_not) {
   const auto gateway_with = [&](const std::string& trusted) {
     GatewayOptions out = line.gateway_options();
