@@ -31,8 +31,9 @@ struct ParsedModel {
 };
 
 inline constexpr std::size_t model_bytes_max = std::size_t{1024} * 1024;
-/// Of one statement: the parser and its printer recurse on the C stack, and 32,000 levels were measured to fit it.
-inline constexpr std::size_t statement_bytes_max = std::size_t{64} * 1024;
+/// Of one statement, constants and commas not counted: the parser and its printer recurse on the C stack, 32,000 levels were
+/// measured to fit it, and each level costs a word, an operator or a bracket. A long list of constants has none.
+inline constexpr std::size_t statement_words_max = 32'000;
 inline constexpr int expression_depth_max = 100;
 
 /// All problems of the text at once, in order of place.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "projection/json_text.hpp"
+#include "projection/word_count.hpp"
 
 namespace viewgate::projection {
 namespace {
@@ -43,12 +44,12 @@ std::optional<Statement> parse_statement(std::string_view text, std::size_t base
   Statement out;
   out.base = base;
   out.start = skip_comments(text, base);
-  if (length > statement_bytes_max) {
-    problems.add(out.start, "a statement of " + std::to_string(length) + " bytes; at most " +
-                                std::to_string(statement_bytes_max) + " are allowed");
+  const std::string statement(text.substr(base, length));
+  if (const std::size_t words = count_words(statement); words > statement_words_max) {
+    problems.add(out.start, "a statement of " + std::to_string(words) + " words and operators; at most " +
+                                std::to_string(statement_words_max) + " are allowed beside constants");
     return std::nullopt;
   }
-  const std::string statement(text.substr(base, length));
   const std::unique_ptr<PgQueryParseResult, void (*)(PgQueryParseResult*)> result(
       new PgQueryParseResult(pg_query_parse(statement.c_str())), [](PgQueryParseResult* parsed) {
         pg_query_free_parse_result(*parsed);

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "projection/oracle.hpp"
+#include "projection/pushdown.hpp"
 #include "viewgate_paths.hpp"
 
 namespace viewgate::testing {
@@ -144,6 +145,40 @@ TEST_F(Differential, finds_that_were_fixed_stay_fixed) {
     EXPECT_EQ(Oracle::missing(answers), "");
   }
   EXPECT_GT(finds, 0);
+}
+
+/// Literals of the model, in no order, some twice; a NULL among them where asked.
+std::string long_list(Random& random, const std::string& type, bool with_null) {
+  std::string out;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string text = i % 3 == 0 ? sample_text(random, type) : std::to_string(random.pick(20'000) - 10'000);
+    out += (i == 0 ? "" : ", ") + projection::quote_literal(text);
+  }
+  return with_null ? out + ", null" : out;
+}
+
+TEST_F(Differential, a_list_of_ten_thousand_literals_agrees_with_postgresql) {
+  fill();
+  Random random(seed_);
+  std::vector<Question> asked;
+  for (const std::string type : {"int4", "int8", "numeric", "text"}) {
+    const std::string column = sample_column(random, type).first;
+    for (const std::string word : {" in (", " not in ("}) {
+      for (const bool with_null : {false, true}) {
+        Question& question = asked.emplace_back();
+        question.type = "bool";
+        const std::string list = long_list(random, type, with_null);
+        question.model = column + word + list + ")";
+        question.sql = "t." + question.model;
+      }
+    }
+  }
+  const std::vector<Answers> answers = oracle_.ask(asked);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    ASSERT_EQ(answers[i].refused, "");
+    EXPECT_EQ(Oracle::missing(answers[i]), "");
+    for (std::size_t row = 0; row < oracle_.size(); ++row) EXPECT_EQ(Oracle::difference(asked[i], answers[i], row), "");
+  }
 }
 
 TEST_F(Differential, the_evaluator_agrees_with_postgresql) {

@@ -109,6 +109,8 @@ class Builder {
     same("bool", "($1 = any($2))", {"int8", "int4[]"}, true);
     same("bool", "($1 <> all($2))", {"numeric", "int4[]"}, true);
     same("bool", "($1 = any($2))", {"float4", "int4[]"}, true);
+    same("bool", "($1 = any(array[$2, $3, null]))", {"int8", "int4", "int8"}, true);
+    same("bool", "($1 <> all(array[$2, $3]))", {"public.mood", "public.mood", "public.mood"}, true);
   }
 
   void logic() {
@@ -140,6 +142,9 @@ class Builder {
           true);
     }
     same("bool", "(($1, $2) in (($3, $4), (1, 2)))", {"int4", "int8", "int2", "int4"}, true);
+    same("bool", "(($1, $2) not in (($3, $4), (1, null)))", {"int4", "int8", "int2", "int4"}, true);
+    same("bool", "(($1, $2, $3) < ($4, $5, $6))", {"bool", "float8", "uuid", "bool", "numeric", "uuid"}, true);
+    same("bool", "(($1, $2) >= ($3, $4))", {"bpchar", "timestamptz", "bpchar", "date"}, true);
   }
 
   void texts() {
@@ -219,6 +224,8 @@ class Builder {
     add("bool", "($1 @> array[$2, $3]::text[])", "($1 @> array[$2 collate \"C\", $3]::text[])",
         {"text[]", "text", "text"});
     same("bool", "($1 && array[$2, 3])", {"int4[]", "int4"});
+    same("bool", "(array[$1, null, $2] @> $3)", {"int4", "int4", "int4[]"});
+    same("bool", "($1 <@ array[1, null, $2])", {"int4[]", "int4"});
     begin("int4");
     same("int4", "cardinality($1)", {"text[]"});
     same("int4", "cardinality($1)", {"int4[]"});

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "projection/json_text.hpp"
+#include "projection/numeric.hpp"
 #include "projection/pushdown.hpp"
 
 namespace viewgate::testing {
 namespace {
 
 using projection::encode_json_string;
+using projection::Numeric;
 using projection::quote_literal;
 
 /// What the leaves of one question share.
@@ -140,6 +142,7 @@ Made ExpressionMaker::value_leaf(std::string_view type, const std::string& text)
     return out;
   }
   out.leaf = way == 1 ? Made::Leaf::parameter : Made::Leaf::claim;
+  if (type == "numeric") out.sql = sample_literal(type, Numeric::parse(text)->trimmed().text());
   out.model = "$v::" + std::string(type);
   // Claims are texts as often as JSON of their own kind: `claims ->> 'x'` makes no difference.
   const bool as_text = way == 2 && type != "jsonb" && !type.ends_with("[]") && random_.chance(50);
@@ -156,6 +159,8 @@ Made ExpressionMaker::untyped(std::string_view type) {
   out.leaf = caller_ && random_.chance(60) ? Made::Leaf::parameter : Made::Leaf::literal;
   out.model = out.leaf == Made::Leaf::literal ? out.sql : "$v";
   if (out.leaf == Made::Leaf::parameter) out.json = sample_json(type, text);
+  if (out.leaf == Made::Leaf::parameter && type == "numeric")
+    out.sql = quote_literal(Numeric::parse(text)->trimmed().text());
   return out;
 }
 

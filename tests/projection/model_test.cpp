@@ -5,6 +5,7 @@
 
 #include "projection/expression_text.hpp"
 #include "projection/fixture.hpp"
+#include "projection/word_count.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -255,10 +256,59 @@ TEST(Model, depth_and_size_are_bounded_by_name) {
   std::string sum = "id";
   for (int i = 0; i < 20000; ++i) sum += "+1";
   EXPECT_THAT(problems_of(with_condition(sum)), HasSubstr("nested too deeply; at most 100 levels are allowed"));
-  EXPECT_THAT(problems_of(with_condition("label = '" + std::string(70000, 'x') + "'")),
-              HasSubstr("at most 65536 are allowed"));
+  for (int i = 0; i < 20000; ++i) sum += "+1";
+  EXPECT_THAT(problems_of(with_condition(sum)), HasSubstr("words and operators; at most 32000 are allowed"));
+  EXPECT_EQ(problems_of(with_condition("label = '" + std::string(70000, 'x') + "'")), "");
   EXPECT_THAT(problems_of(std::string(model_bytes_max + 1, ' ')), HasSubstr("at most 1048576 are allowed"));
   EXPECT_THAT(problems_of("create table \xFF"), HasSubstr("not UTF-8 text"));
+}
+
+TEST(Model, words_are_counted_and_constants_are_not) {
+  EXPECT_EQ(count_words("a + b"), 3U);
+  EXPECT_EQ(count_words("x in (1, -2.5e-3, 'it''s -- no', E'\\'', $a$ b c $a$, .5)"), 5U);
+  EXPECT_EQ(count_words("a -- b c\n/* d /* e */ f */ \"g h\""), 2U);
+  EXPECT_EQ(count_words("date'2024-01-01' U&'x'"), 3U);
+  EXPECT_EQ(count_words("((a))::int[]"), 10U);
+  EXPECT_EQ(count_words("'not ended + + +"), 0U);
+}
+
+TEST(Model, the_deepest_texts_that_the_parser_gets_do_not_exhaust_the_stack) {
+  const auto nested = [](const std::string& open, const std::string& middle, const std::string& close) {
+    const std::size_t words = count_words(open) + count_words(close);
+    const std::size_t levels = (statement_words_max - 60) / words;
+    std::string out;
+    for (std::size_t i = 0; i < levels; ++i) out += open;
+    out += middle;
+    for (std::size_t i = 0; i < levels; ++i) out += close;
+    return with_condition(out);
+  };
+  for (const auto& text :
+       {nested("not ", "flag", ""), nested("- ", "id", ""), nested("", "id", "+1"), nested("", "id", "::int"),
+        nested("", "flag", " is true"), nested("", "id", "[1]"), nested("", "label", " collate \"C\""),
+        nested("array[", "id", "]"), nested("abs(", "id", ")"), nested("case when flag then ", "id", " end"),
+        nested("(select ", "id", ")"), nested("flag and (flag or ", "flag", ")"), nested("row(", "id", ")")}) {
+    EXPECT_NE(problems_of(text), "");
+  }
+}
+
+TEST(Model, a_list_of_ten_thousand_constants_is_text_of_the_model_and_is_searched) {
+  std::string uuids;
+  std::string numbers;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string digits = std::to_string(10'000 + i);
+    uuids += (i == 0 ? "'" : ", '") + ("5f1c7f3e-0b1e-4b63-9d0b-2d3a6a1" + digits) + "'";
+    numbers += (i == 0 ? "" : ", ") + std::to_string(3 * i);
+  }
+  ASSERT_GT(uuids.size(), std::size_t{300} * 1024);
+  const GroupPtr group =
+      group_where("id int primary key, u uuid, n int8", "id", "u in (" + uuids + ") and n not in (" + numbers + ")");
+  const auto record = [](const std::string& digits, int n) {
+    return R"({"id": 1, "u": "5f1c7f3e-0b1e-4b63-9d0b-2d3a6a1)" + digits + R"(", "n": )" + std::to_string(n) + "}";
+  };
+  EXPECT_EQ(decide(*group, record("10000", 1)), true);
+  EXPECT_EQ(decide(*group, record("19999", 29'999)), true);
+  EXPECT_EQ(decide(*group, record("20000", 1)), false);
+  EXPECT_EQ(decide(*group, record("19999", 29'997)), false);
 }
 
 TEST(Model, a_view_without_a_policy_is_warned_of) {
