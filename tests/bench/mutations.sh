@@ -2,14 +2,16 @@
 # Mutations beside the plain transaction that one would write by hand (lock the head row, insert a commit and a change, update
 # the head, NOTIFY), in turn on one private PostgreSQL with fsync on, driven by the same number of clients:
 #
-#   tests/bench/mutations.sh BIN [seconds] [extra microseconds per flush]
+#   tests/bench/mutations.sh BIN [seconds] [extra microseconds per flush; else as they are, and 2000]
 #
-# BIN: where mutation_bench and libslow_flush.so are. One line of JSON per measurement. The plain transaction is one
+# BIN: where mutation_bench and libslow_flush.so are. One line of JSON per measurement, and at the end one with all: per shape the commits
+# per second of both, and their ratio (against the plain one with NOTIFY). The plain transaction is one
 # function call per commit by pgbench, prepared: it has no receipts, no replays, no rules, no before.
 set -euo pipefail
 bin=$(realpath "$1")
 seconds=${2:-5}
-flush_us=${3:-0}
+flushes=(0 2000)
+[ -z "${3:-}" ] || flushes=("$3")
 postgres=${VIEWGATE_POSTGRES_BIN:-$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V | tail -1)}
 directory=$(mktemp -d)
 chmod 755 "$directory"
@@ -25,13 +27,18 @@ mkdir "$directory/data"
 cp "$bin/libslow_flush.so" "$directory"
 if [ "$(id -u)" = 0 ]; then chown postgres "$directory" "$directory/data"; fi
 as_postgres "$postgres/initdb" -D "$directory/data" -U bench --auth=trust --encoding=UTF8 --locale=C >/dev/null
-as_postgres env LD_PRELOAD="$directory/libslow_flush.so" VIEWGATE_FLUSH_US="$flush_us" "$postgres/pg_ctl" -D "$directory/data" -w \
-  -l "$directory/log" -o "-c listen_addresses='' -c unix_socket_directories=$directory -c shared_buffers=256MB \
-  -c max_wal_size=4GB -c max_connections=200" start >/dev/null
+
+start() {  # extra microseconds per flush
+  as_postgres env LD_PRELOAD="$directory/libslow_flush.so" VIEWGATE_FLUSH_US="$1" "$postgres/pg_ctl" -D "$directory/data" -w \
+    -l "$directory/log" -o "-c listen_addresses='' -c unix_socket_directories=$directory -c shared_buffers=256MB \
+    -c max_wal_size=4GB -c max_connections=200" start >/dev/null
+}
+stop() { as_postgres "$postgres/pg_ctl" -D "$directory/data" -w -m fast stop >/dev/null; }
 
 url() { echo "host=$directory user=bench dbname=$1"; }
 sql() { "$postgres/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "$(url "$1")" -c "$2"; }
 
+start 0
 sql postgres "create database plain" && sql postgres "create database mutations"
 sql plain "
   create table head (space int primary key, sequence bigint not null default 0) with (fillfactor = 50);
@@ -54,10 +61,24 @@ plain() {  # spaces clients notify
       END{printf "{\"plain\": true, \"spaces\": %d, \"clients\": %d, \"notify\": %s, \"commits_per_second\": %.0f, \"mean_ms\": %.2f}\n", s, c, n, t, l}'
 }
 
-echo "{\"flush_us_longer\": $flush_us}"
-for shape in "1 1" "1 8" "1 64" "64 64"; do
-  read -r spaces clients <<<"$shape"
-  plain "$spaces" "$clients" false
-  plain "$spaces" "$clients" true
-  "$bin/mutation_bench" "$(url mutations)" "$spaces" "$clients" "$seconds"
+stop
+
+rate() { sed -n 's/.*"commits_per_second": \([0-9]*\).*/\1/p'; }
+
+for flush in "${flushes[@]}"; do
+  start "$flush"
+  echo "{\"flush_us_longer\": $flush}"
+  for shape in "1 1" "1 8" "1 64" "64 64"; do
+    read -r spaces clients <<<"$shape"
+    plain "$spaces" "$clients" false
+    by_hand=$(plain "$spaces" "$clients" true)
+    ours=$("$bin/mutation_bench" "$(url mutations)" "$spaces" "$clients" "$seconds")
+    printf '%s\n' "$by_hand" "$ours"
+    p99=$(sed -n 's/.*"p99_ms": \([0-9.]*\).*/\1/p' <<<"$ours")
+    awk -v f="$flush" -v s="$spaces" -v c="$clients" -v p="$(rate <<<"$by_hand")" -v m="$(rate <<<"$ours")" -v q="$p99" \
+      'BEGIN {printf "{\"flush_us_longer\":%d,\"spaces\":%d,\"clients\":%d,\"plain\":%d,\"mutations\":%d,\"ratio\":%.2f,\"p99_ms\":%s}\n",
+              f, s, c, p, m, m / p, q}' >>"$directory/results"
+  done
+  stop
 done
+awk 'BEGIN {printf "{\"bench\":\"mutations\",\"measured\":["} {printf "%s%s", (NR > 1 ? "," : ""), $0} END {print "]}"}' "$directory/results"
