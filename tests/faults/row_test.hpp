@@ -1,5 +1,5 @@
-// What every row of the fault table demands besides its own outcome: the process lives, a good client works, and no
-// descriptor stays behind.
+// What every row of the fault table demands besides its own outcome: the process lives, a good client gets its commit (in the time that
+// a test waits for anything), no socket and no descriptor stays behind, and memory is where it was.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string>
 
+#include "loadtest/report.hpp"
 #include "support/line.hpp"
 
 namespace viewgate::testing {
@@ -30,6 +31,9 @@ class Row : public ::testing::Test {
     expect_a_good_client_works(line, line.port());
     EXPECT_TRUE(eventually([&] { return line.gateway().client_sockets() == 0; }))
         << line.gateway().client_sockets() << " sockets stay behind";
+    EXPECT_TRUE(eventually([&] { return use().descriptors <= before_.descriptors + connections_max; }))
+        << use().descriptors << " descriptors, before there were " << before_.descriptors;
+    EXPECT_LE(use().rss_bytes, before_.rss_bytes + kept_bytes_max);
     if (HasFailure()) std::cerr << log_end();
   }
   std::string log_end() {
@@ -39,6 +43,20 @@ class Row : public ::testing::Test {
   }
 
   Line& line = Line::shared();
+
+ private:
+  /// Of the gateway to its database, which are opened when they are needed and stay.
+  static constexpr std::uint64_t connections_max = 16;
+  /// Rings of views and spaces that linger, and what the allocator keeps. A sanitizer keeps what was freed for a while.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr std::uint64_t kept_bytes_max = std::uint64_t{2} << 30;
+#else
+  static constexpr std::uint64_t kept_bytes_max = std::uint64_t{192} << 20;
+#endif
+
+  loadtest::ProcessUse use() { return loadtest::process_use(line.gateway().process().pid()); }
+
+  const loadtest::ProcessUse before_ = use();
 };
 
 }  // namespace viewgate::testing

@@ -56,7 +56,7 @@ class Side {
 
  private:
   static std::string without_names(std::string text) {
-    for (const std::string name : {"channel", "context", "position"}) {
+    for (const std::string name : {"channel", "context", "position", "at"}) {  // two ledgers, and two moments
       const std::size_t at = text.find("\"" + name + "\":\"");
       if (at == std::string::npos) continue;
       const std::size_t value = at + name.size() + 4;
