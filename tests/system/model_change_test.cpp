@@ -135,5 +135,87 @@ TEST_F(ModelChange, a_column_of_another_type_is_a_new_view_with_the_new_values) 
   EXPECT_THAT(client.next_of("commit").text, HasSubstr("\"rank\":1.10"));
 }
 
+TEST_F(ModelChange, a_new_column_changes_no_view_until_one_selects_it) {
+  line.sql("insert into tasks values ('s', 1, 'one', false, 1)");
+  WsClient titles(line.port(), line.reader());
+  WsClient bodies(line.port(), line.reader());
+  titles.open({.space = "s", .view = "titles"});
+  bodies.open({.space = "s", .view = "bodies"});
+  line.sql("alter table tasks add column due date default '2026-12-01'");
+  EXPECT_THAT(titles.next_of("reset_required").text, HasSubstr("view_changed"));
+  EXPECT_THAT(titles.next_of("snapshot").text, AllOf(HasSubstr("\"title\":\"one\""), Not(HasSubstr("2026-12-01"))));
+  EXPECT_EQ(titles.next_of("ready").type(), "ready");
+  ASSERT_EQ(apply(replaced(model, "select id, title from", "select id, title, due from")).status, 0);
+  EXPECT_THAT(titles.next_of("reset_required").text, HasSubstr("view_changed"));
+  EXPECT_THAT(titles.next_of("snapshot").text, HasSubstr("\"due\":\"2026-12-01\""));
+  line.sql("insert into notes values ('s', 1, 'note')");
+  EXPECT_EQ(bodies.next().type(), "commit") << "a view over another table heard of nothing";
+}
+
+TEST_F(ModelChange, a_renamed_column_stops_the_views_that_use_it_under_its_old_name) {
+  line.sql("insert into tasks values ('s', 1, 'one', false, 4)");
+  WsClient ranks(line.port(), line.reader());
+  WsClient titles(line.port(), line.reader());
+  ranks.open({.space = "s", .view = "ranks"});
+  titles.open({.space = "s", .view = "titles"});
+  line.sql("alter table tasks rename column rank to weight");
+  EXPECT_THAT(ranks.next_of("error").text, AllOf(HasSubstr("unavailable"), HasSubstr("retry_after")));
+  EXPECT_EQ(titles.next_of("ready").type(), "ready");
+  line.sql("update tasks set weight = 5");
+  line.sql("insert into tasks values ('s', 2, 'two', false, 6)");
+  EXPECT_THAT(titles.next_of("commit").text, HasSubstr("[2]"));
+  const std::string renamed =
+      replaced(replaced(model, "select id, rank from", "select id, weight from"), "where rank > 0", "where weight > 0");
+  ASSERT_EQ(apply(renamed).status, 0);
+  const Opened back = open_again(ranks, "ranks");
+  ASSERT_FALSE(back.records.empty());
+  EXPECT_THAT(back.records.front(), AllOf(HasSubstr("\"weight\":5"), HasSubstr("\"weight\":6")));
+}
+
+TEST_F(ModelChange, a_dropped_table_stops_its_views_alone_and_a_new_one_of_its_name_brings_them_back) {
+  line.sql("insert into tasks values ('s', 1, 'one', false, 1)");
+  WsClient titles(line.port(), line.reader());
+  WsClient bodies(line.port(), line.reader());
+  titles.open({.space = "s", .view = "titles"});
+  bodies.open({.space = "s", .view = "bodies"});
+  line.sql("drop table tasks");
+  EXPECT_THAT(titles.next_of("error").text, AllOf(HasSubstr("unavailable"), HasSubstr("retry_after")));
+  line.sql("insert into notes values ('s', 1, 'note')");
+  EXPECT_EQ(bodies.next().type(), "commit");
+  line.sql(
+      "create table public.tasks (space text, id int8 primary key, title text, done bool, rank int4);"
+      "insert into tasks values ('s', 9, 'nine', false, 1)");
+  ASSERT_EQ(apply(model).status, 0);
+  const Opened back = open_again(titles, "titles");
+  ASSERT_EQ(back.records.size(), 1U);
+  EXPECT_THAT(back.records.front(), AllOf(HasSubstr("[9]"), Not(HasSubstr("[1]"))));
+  line.sql("insert into tasks values ('s', 10, 'ten', false, 1)");
+  EXPECT_THAT(titles.next_of("commit").text, HasSubstr("[10]"));
+}
+
+TEST_F(ModelChange, a_changed_primary_key_is_a_view_with_other_keys) {
+  line.sql("insert into tasks values ('s', 1, 'one', false, 1)");
+  WsClient titles(line.port(), line.reader());
+  WsClient bodies(line.port(), line.reader());
+  titles.open({.space = "s", .view = "titles"});
+  bodies.open({.space = "s", .view = "bodies"});
+  line.sql("alter table tasks drop constraint tasks_pkey; alter table tasks add primary key (title, id)");
+  EXPECT_THAT(titles.next_of("reset_required").text, HasSubstr("view_changed"));
+  EXPECT_THAT(titles.next_of("snapshot").text, HasSubstr("\"key\":[\"one\", 1]"));
+  EXPECT_EQ(titles.next_of("ready").type(), "ready");
+  line.sql("update tasks set title = 'uno'");
+  EXPECT_THAT(titles.next_of("commit").text,
+              AllOf(HasSubstr(R"({"kind":"deleted","key":["one", 1]})"), HasSubstr(R"("key":["uno", 1])")));
+  // A view that does not select its key's new column does not hold.
+  line.sql("alter table tasks drop constraint tasks_pkey; alter table tasks add primary key (id, space)");
+  EXPECT_THAT(titles.next_of("error").text, AllOf(HasSubstr("unavailable"), HasSubstr("retry_after")));
+  line.sql("alter table tasks drop constraint tasks_pkey");
+  line.sql("insert into notes values ('s', 1, 'note')");
+  EXPECT_EQ(bodies.next().type(), "commit");
+  line.sql("alter table tasks add primary key (id)");
+  ASSERT_EQ(apply(model).status, 0);
+  EXPECT_THAT(open_again(titles, "titles").records, ::testing::ElementsAre(HasSubstr("\"key\":[1]")));
+}
+
 }  // namespace
 }  // namespace viewgate::testing
