@@ -1,17 +1,13 @@
 // What the person chose: branch, view, range, teller. It stands in the address, so a reload and a link keep it.
 
+import { part } from './page.js';
+
 export interface Choice {
   readonly branch: string;
   readonly view: 'overdrawn' | 'watch';
   readonly low: number;
   readonly high: number;
   readonly digit: string;
-}
-
-export function element<T extends Element>(selector: string): T {
-  const found = document.querySelector<T>(selector);
-  if (found === null) throw new Error(`the page has no ${selector}`);
-  return found;
 }
 
 /** The view as SQL, with what was chosen in it. */
@@ -23,9 +19,9 @@ export function sqlOf(choice: Choice): string {
 }
 
 export class Controls {
-  private readonly form = element<HTMLFormElement>('#controls');
-  private readonly low = element<HTMLInputElement>('#low');
-  private readonly high = element<HTMLInputElement>('#high');
+  private readonly form = part<HTMLFormElement>('#controls');
+  private readonly low = part<HTMLInputElement>('#low');
+  private readonly high = part<HTMLInputElement>('#high');
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly onChoice: (choice: Choice) => void) {
@@ -61,8 +57,8 @@ export class Controls {
   }
 
   private show(): void {
-    element<HTMLElement>('#range').hidden = this.choice.view !== 'watch';
-    element('#sql').textContent = sqlOf(this.choice);
+    part('#range').hidden = this.choice.view !== 'watch';
+    part('#sql').textContent = sqlOf(this.choice);
   }
 
   private restore(): void {
@@ -85,7 +81,7 @@ function range(from: number, to: number): string[] {
 }
 
 function radios(selector: string, name: string, values: readonly string[], label: string): void {
-  element(selector).replaceChildren(
+  part(selector).replaceChildren(
     ...values.map((value) => {
       const outer = document.createElement('label');
       const input = document.createElement('input');
@@ -106,12 +102,12 @@ const rates = [0, 10, 100, 1000, 'full'] as const;
 
 /** The slider of pgbench's rate: its places are the rates above, and it shows what the server runs. */
 export class RateSlider {
-  private readonly slider = element<HTMLInputElement>('#rate');
-  private readonly text = element<HTMLElement>('#rate-text');
+  private readonly slider = part<HTMLInputElement>('#rate');
+  private readonly text = part('#rate-text');
   private sending = false;
 
   constructor() {
-    element('#rates').replaceChildren(
+    part('#rates').replaceChildren(
       ...rates.map((_, i) => {
         const option = document.createElement('option');
         option.value = String(i);

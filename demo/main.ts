@@ -1,26 +1,27 @@
 // The demo page: one live view of pgbench's accounts, through the SDK and nothing else.
 
 import { closeName, connectShared, type Change, type Client, type View } from '@viewgate/client';
-import { Controls, element, RateSlider, type Choice } from './controls.js';
+import { Controls, RateSlider, type Choice } from './controls.js';
 import { Pace, Ticker } from './meters.js';
+import { findGateway, part, tokenFor } from './page.js';
 import { Records, type Account } from './records.js';
 import { Table } from './table.js';
 
 const shownRows = 60;
 
-const pill = element<HTMLElement>('#connection');
-const pillText = element<HTMLElement>('#connection-text');
-const size = element<HTMLElement>('#size');
-const sequence = element<HTMLElement>('#sequence');
-const lag = element<HTMLElement>('#lag');
-const pace = element<HTMLElement>('#rate-commits');
-const cursor = element<HTMLElement>('#cursor');
-const note = element<HTMLElement>('#records-note');
-const empty = element<HTMLElement>('#empty');
-const rows = element<HTMLElement>('#rows');
+const pill = part('#connection');
+const pillText = part('#connection-text');
+const size = part('#size');
+const sequence = part('#sequence');
+const lag = part('#lag');
+const pace = part('#rate-commits');
+const cursor = part('#cursor');
+const note = part('#records-note');
+const empty = part('#empty');
+const rows = part('#rows');
 const table = new Table(rows);
-const ticker = new Ticker(element<HTMLElement>('#ticker'));
-const commits = new Pace(element<SVGPathElement>('#spark path'));
+const ticker = new Ticker(part('#ticker'));
+const commits = new Pace(part<SVGPathElement>('#spark path'));
 
 /** What is open now: the console and the browser's test look at it, too. */
 interface Open {
@@ -35,12 +36,6 @@ let gateway: string | undefined;
 let isDrawing = false;
 let farewells: ReturnType<typeof setTimeout> | undefined;
 
-async function token(digit: string): Promise<string> {
-  const answer = await fetch(`/token?digit=${digit}`);
-  if (!answer.ok) throw new Error(await answer.text());
-  return answer.text();
-}
-
 function look(choice: Choice): void {
   if (gateway === undefined) return;
   const before = open;
@@ -49,7 +44,7 @@ function look(choice: Choice): void {
   if (before !== undefined && !isSameTeller) before.client.close();
   // Another teller is another principal: a connection of its own, which tabs of that teller share.
   const principal = `teller-${choice.digit}`;
-  const client = isSameTeller ? before.client : connectShared({ principal, url: gateway, token: () => token(choice.digit) });
+  const client = isSameTeller ? before.client : connectShared({ principal, url: gateway, token: () => tokenFor(`digit=${choice.digit}`) });
   if (!isSameTeller) client.onState(draw);
   const params = choice.view === 'watch' ? { low: choice.low, high: choice.high } : {};
   const view = client.subscribe<Account>(choice.view, { space: choice.branch, params });
@@ -147,19 +142,6 @@ function connectionState(): [string, string] {
     }
     default:
       return ['denied', view.error?.message ?? (client.lastClose === undefined ? view.status : closeName(client.lastClose))];
-  }
-}
-
-/** The gateway may still be on its way up: its address comes when it listens. */
-async function findGateway(): Promise<string> {
-  for (;;) {
-    try {
-      const config = (await (await fetch('/config')).json()) as { gateway: string | null };
-      if (config.gateway !== null) return config.gateway;
-    } catch {
-      // The demo server is on its way as well.
-    }
-    await new Promise((next) => setTimeout(next, 400));
   }
 }
 

@@ -86,6 +86,7 @@ int run_program(int argc, const char* const* argv) {
   app.fallthrough(false);
   add_serve_command(app);
   add_model_commands(app);
+  add_types_command(app);
   add_ledger_commands(app);
   add_history_commands(app);
   add_log_command(app);

@@ -35,7 +35,8 @@ class ConfigFlags {
 
 /// Each adds its subcommands; they run from CLI11's callbacks and throw Stop.
 void add_serve_command(CLI::App& app);
-void add_model_commands(CLI::App& app);    ///< model, check
+void add_model_commands(CLI::App& app);  ///< model, check
+void add_types_command(CLI::App& app);
 void add_ledger_commands(CLI::App& app);   ///< capture, uncapture, migrate
 void add_history_commands(CLI::App& app);  ///< prune, retention, erase
 void add_log_command(CLI::App& app);

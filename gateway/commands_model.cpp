@@ -4,7 +4,6 @@
 
 #include "gateway/commands.hpp"
 #include "gateway/model_apply.hpp"
-#include "projection/model_parser.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -25,15 +24,7 @@ void apply_file(const Config& config, const std::string& file) {
 }
 
 void check_file(const Config& config, const std::string& file) {
-  const auto text = read_whole_file(file);
-  const bool needs_database = !projection::referenced_tables(text).empty();
-  AppliedModel checked;
-  if (needs_database) {
-    CommandDatabase database(config.database);
-    checked = check_model(database, text, file);
-  } else {
-    checked = check_model(text, file);
-  }
+  const auto checked = check_model(config, read_whole_file(file), file);
   print_warnings(checked);
   std::cout << checked.report << file << ": " << checked.views << " views, no problems\n";
 }

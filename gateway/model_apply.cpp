@@ -14,6 +14,7 @@ AppliedModel checked(const std::string& text, const std::string& file, const pro
   AppliedModel out;
   out.warnings = problems_text(parsed.warnings, file);
   out.views = parsed.model->views.size();
+  out.model = parsed.model;
   out.report = projection::report(*parsed.model);
   for (const auto& [name, table] : parsed.model->tables) {
     if (!table->conflict_groups.empty()) out.conflict_groups[table->collection] = table->conflict_groups;
@@ -80,14 +81,12 @@ AppliedModel apply_model(CommandDatabase& database, const std::string& text, con
   return out;
 }
 
-AppliedModel check_model(CommandDatabase& database, const std::string& text, const std::string& file) {
+AppliedModel check_model(const Config& config, const std::string& text, const std::string& file) {
+  if (projection::referenced_tables(text).empty()) return checked(text, file, projection::Catalog{});
+  CommandDatabase database(config.database);
   const auto catalog = catalog_for(database, text);
   refuse_uncapturable(database, text, file, catalog);
   return checked(text, file, catalog);
-}
-
-AppliedModel check_model(const std::string& text, const std::string& file) {
-  return checked(text, file, projection::Catalog{});
 }
 
 }  // namespace viewgate::gateway

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "gateway/command_database.hpp"
+#include "gateway/config.hpp"
+#include "projection/model.hpp"
 
 namespace viewgate::gateway {
 
@@ -14,6 +16,7 @@ struct AppliedModel {
   std::vector<std::string> captured;  ///< tables whose capture was made, or found as the model wants it
   std::string warnings;               ///< a line each
   std::size_t views = 0;
+  projection::ModelPtr model;
   std::string report;  ///< what each view shows and needs, and who is admitted
   ledger::DeclaredGroups conflict_groups;
 };
@@ -21,10 +24,7 @@ struct AppliedModel {
 /// `file` names the text in problems. Throws Stop: model (a line for each problem), not_capturable, database errors.
 [[nodiscard]] AppliedModel apply_model(CommandDatabase& database, const std::string& text, const std::string& file);
 
-/// The same without any change.
-[[nodiscard]] AppliedModel check_model(CommandDatabase& database, const std::string& text, const std::string& file);
-
-/// A model that names no table of the database can be checked without one.
-[[nodiscard]] AppliedModel check_model(const std::string& text, const std::string& file);
+/// The same without any change. A model that names no table of the database needs none.
+[[nodiscard]] AppliedModel check_model(const Config& config, const std::string& text, const std::string& file);
 
 }  // namespace viewgate::gateway

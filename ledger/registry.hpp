@@ -44,6 +44,7 @@ struct TableColumn {
   std::string type;                         ///< pg_type.typname of types of pg_catalog ("int4"), format_type of others
   bool has_deterministic_collation = true;  ///< also where it has none
   std::vector<std::string> labels;          ///< of an enum, or of an array of one, in their declared order
+  bool is_not_null = false;
 };
 
 /// A table as it is now. `columns` empty: there is no such table.

@@ -19,6 +19,7 @@ struct CatalogColumn {
   bool deterministic_collation = true;
   /// Of an enum, or of an array of one: its labels in their declared order; empty for other types.
   std::vector<std::string> labels = {};
+  bool not_null = false;  ///< as it is now; of no meaning to views, whose records may be older
 };
 
 struct CatalogTable {

@@ -36,10 +36,10 @@ struct WriteConditions {
   [[nodiscard]] bool empty() const { return insert_check.empty() && update_using.empty() && delete_using.empty(); }
 };
 
-/// What the text says about a column of a managed table beyond name and type.
+/// What text or catalog say about a column beyond name and type.
 struct ColumnRule {
   bool not_null = false;
-  bool has_modifier = false;  ///< varchar(20), numeric(10,2): what mutations do not enforce
+  bool has_modifier = false;  ///< managed: varchar(20), numeric(10,2): what mutations do not enforce
 };
 
 /// `managed`: records live in viewgate.records under `collection`. `captured`: `schema`.`relation` is the current
@@ -57,7 +57,7 @@ struct Table {
   std::vector<std::size_t> primary_key;
   std::optional<std::size_t> space_column;  ///< captured tables
   std::int64_t capture = 0;                 ///< captured tables: part of each view's version
-  std::vector<ColumnRule> column_rules;     ///< managed: of each column
+  std::vector<ColumnRule> column_rules;     ///< of each column
   ledger::ConflictGroups conflict_groups;   ///< managed: each conflict_group_… option
   std::vector<Policy> policies;             ///< for select
   WriteConditions writes;                   ///< managed: for insert, update and delete

@@ -103,6 +103,7 @@ void ModelBuilder::captured_table(const Statement& statement, const Node& create
   std::vector<RecordLayout::Column> columns;
   for (const CatalogColumn& column : found->columns) {
     columns.push_back({column.name, type_of(column, columns)});
+    table.column_rules.push_back({column.not_null, false});
     table.type_names.push_back(column.deterministic_collation ? column.type
                                                               : column.type + " (nondeterministic collation)");
   }
@@ -207,7 +208,7 @@ void ModelBuilder::set_primary_key(std::size_t place, const std::vector<std::str
     const auto column = table.find_column(name);
     if (column) {
       table.primary_key.push_back(*column);
-      if (table.kind == TableKind::managed) table.column_rules[*column].not_null = true;
+      table.column_rules[*column].not_null = true;
     } else {
       problems_.add(place, table.name + " has no column " + name + ", which its primary key names");
     }

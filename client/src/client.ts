@@ -4,6 +4,7 @@ import type { Shown } from './channels.js';
 import type { Extension } from './extension.js';
 import type { ClientError, Delay, Host, TimerName } from './host.js';
 import { Listeners } from './listeners.js';
+import type { AnyModel, IfUnknown, Params, ParamsOf, RecordOf, Untyped, ViewNames } from './model.js';
 import { encode, subprotocol, type ClientMessage } from './protocol.js';
 import { Machine, type ConnectionStatus, type MachineEvent } from './state.js';
 import type { Store } from './store.js';
@@ -45,11 +46,8 @@ export interface ClientOptions {
   readonly timers?: Timers;
 }
 
-export interface SubscribeOptions {
-  readonly space: string;
-  /** Values of the view's `params`; bigints are allowed. */
-  readonly params?: object;
-}
+/** `params`: values of the view's parameters; bigints are allowed. */
+export type SubscribeOptions<P = object> = { readonly space: string } & Params<P>;
 
 const systemTimers: Timers = {
   set: (callback, milliseconds) => setTimeout(callback, milliseconds),
@@ -65,7 +63,8 @@ interface Shared {
   readonly views: Set<View<never>>;
 }
 
-export class Client implements Host {
+/** `M`: the model's types, as `viewgate types` writes them; without them every name is one. */
+export class Client<M extends AnyModel = Untyped> implements Host {
   private readonly machine = new Machine(this);
   private readonly timers: Timers;
   private readonly setTimers = new Map<TimerName, unknown>();
@@ -91,7 +90,9 @@ export class Client implements Host {
    * Opens a live view. Its records appear when `whenReady` resolves, and follow every commit from then on. Equal calls share
    * one subscription, which lives as long as one of their views is open.
    */
-  subscribe<T = Record<string, unknown>>(view: string, { space, params = {} }: SubscribeOptions): View<T> {
+  subscribe<T = Record<string, unknown>>(view: IfUnknown<M['views'], string, never>, options: SubscribeOptions): View<T>;
+  subscribe<V extends ViewNames<M>>(view: V, options: SubscribeOptions<ParamsOf<M, V>>): View<RecordOf<M, V>>;
+  subscribe<T>(view: string, { space, params = {} }: SubscribeOptions): View<T> {
     const { parse = JSON.parse as (text: string) => unknown, store } = this.options;
     const key = encode([space, view, Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1))]);
     let shared = this.sharedViews.get(key);

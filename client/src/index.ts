@@ -1,10 +1,11 @@
 // @viewgate/client: live views from a viewgate. See docs/client.md.
 
 import { Client, type ClientOptions } from './client.js';
+import type { AnyModel, Untyped } from './model.js';
 
 /** Connects, and stays connected until `close`. */
-export function connect(options: ClientOptions): Client {
-  return new Client(options);
+export function connect<M extends AnyModel = Untyped>(options: ClientOptions): Client<M> {
+  return new Client<M>(options);
 }
 
 export type { ClientError } from './host.js';
@@ -12,7 +13,8 @@ export { Client } from './client.js';
 export type { ClientOptions, SocketConstructor, SocketLike, SubscribeOptions, Timers } from './client.js';
 export { closeName } from './codes.js';
 export type { Extension } from './extension.js';
-export { bigint, columns, date, digits, parseLossless, stringify, type Column } from './numbers.js';
+export type { AnyModel, MutationOf, Params, ParamsOf, RecordOf, ViewNames } from './model.js';
+export { bigint, columns, date, digits, float, parseLossless, stringify, type Column } from './numbers.js';
 export { indexedDbStorage, type Storage, type StorageOptions } from './indexed_db.js';
 export { ordered, Ordered, type OrderOptions } from './order.js';
 export { compareSequences, type Sequence } from './protocol.js';

@@ -48,6 +48,9 @@ export const bigint: Column = (text) => BigInt(text);
 /** numeric: its digits as PostgreSQL wrote them, `1.10` and `1e400` too; NaN and the infinities come as text anyway. */
 export const digits: Column = (text) => (text.startsWith('"') ? (JSON.parse(text) as string) : text);
 
+/** float4, float8: a number, NaN and the infinities too, which come as text. */
+export const float: Column = (text) => Number(JSON.parse(text));
+
 /** timestamptz, timestamp, date: a Date. Infinity and what lies beyond the years of a Date gives an invalid one. */
 export const date: Column = (text) => new Date(JSON.parse(text) as string);
 

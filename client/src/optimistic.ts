@@ -2,6 +2,7 @@
 // made of it in the moment when that is shown.
 
 import { Listeners } from './listeners.js';
+import type { AnyModel, TableNames, TableTypes, Untyped, WritesOf } from './model.js';
 import { encode } from './protocol.js';
 import type { Mutation, Receipt } from './protocol_write.js';
 import { Item, type Change, type Updated } from './record_set.js';
@@ -9,16 +10,17 @@ import { keyText, type Collection, type Key, type View } from './view.js';
 import type { MutateOptions } from './write_queue.js';
 import type { Writer } from './writer.js';
 
-export interface OptimisticOptions<T> {
+export interface OptimisticOptions<T, C extends string = string> {
   /** The managed table that the view selects from. */
-  readonly collection: string;
+  readonly collection: C;
   /** The columns of its primary key, in order. */
   readonly key: readonly (keyof T & string)[];
   /** Whether the view would hold the record: where it would not, a change takes it away at once. Default: it would. */
   readonly includes?: (record: T) => boolean;
 }
 
-export class Optimistic<T extends object> implements Collection<T> {
+/** `W`: what may be written; without a model anything that looks like the view's records. */
+export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Untyped, string>> implements Collection<T> {
   private readonly listeners = new Listeners<Change<T>>();
   /** By key: what is seen instead of the view's record; undefined: nothing. */
   private over = new Map<string, Item<T> | undefined>();
@@ -68,19 +70,19 @@ export class Optimistic<T extends object> implements Collection<T> {
     return this.listeners.add(listener);
   }
 
-  create(record: T, options?: MutateOptions): Promise<Receipt> {
+  create(record: T & W['insert'], options?: MutateOptions): Promise<Receipt> {
     return this.mutate({ kind: 'create', ...this.target(this.keyOf(record)), record }, options);
   }
 
-  put(record: T, options?: MutateOptions): Promise<Receipt> {
+  put(record: T & W['insert'], options?: MutateOptions): Promise<Receipt> {
     return this.mutate({ kind: 'put', ...this.target(this.keyOf(record)), record }, options);
   }
 
-  update(key: readonly unknown[], changed: Partial<T>, options?: MutateOptions): Promise<Receipt> {
+  update(key: W['key'], changed: W['update'], options?: MutateOptions): Promise<Receipt> {
     return this.mutate({ kind: 'update', ...this.target(key), changed }, options);
   }
 
-  delete(key: readonly unknown[], options?: MutateOptions): Promise<Receipt> {
+  delete(key: W['key'], options?: MutateOptions): Promise<Receipt> {
     return this.mutate({ kind: 'delete', ...this.target(key) }, options);
   }
 
@@ -179,6 +181,10 @@ function differences<T extends object>(was: Item<T>, is: Item<T>): string[] {
 }
 
 /** `optimistic(writer, view, { collection: 'cards', key: ['id'] })` */
-export function optimistic<T extends object>(writer: Writer, view: View<T>, options: OptimisticOptions<T>): Optimistic<T> {
+export function optimistic<T extends object, M extends AnyModel = Untyped, C extends TableNames<M> = TableNames<M>>(
+  writer: Writer<M>,
+  view: View<T>,
+  options: OptimisticOptions<T, C>,
+): Optimistic<T, WritesOf<T, M, C>> {
   return new Optimistic(writer, view, options);
 }

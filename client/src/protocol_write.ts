@@ -14,7 +14,7 @@ import {
   type Shape,
 } from './protocol.js';
 
-interface MutationTarget {
+export interface MutationTarget {
   readonly collection: string;
   /** The primary key's columns, in the order of the key. */
   readonly key: readonly unknown[];

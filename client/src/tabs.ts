@@ -2,6 +2,7 @@
 // the lock changes hands they connect again, the new holder to the gateway. Where a browser has neither, each tab connects by itself.
 
 import { Client, type ClientOptions, type SocketConstructor, type SocketLike } from './client.js';
+import type { AnyModel, Untyped } from './model.js';
 import { TabHub } from './tab_hub.js';
 
 export interface SharedOptions extends ClientOptions {
@@ -23,12 +24,12 @@ const goingAway = 1001;
 type Handler = ((event: never) => void) | null;
 
 /** As `connect`, but tabs of one principal share a connection. */
-export function connectShared(options: SharedOptions): Client {
+export function connectShared<M extends AnyModel = Untyped>(options: SharedOptions): Client<M> {
   const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
   const isPossible = locks !== undefined && typeof BroadcastChannel !== 'undefined';
-  if (!isPossible) return new Client(options);
+  if (!isPossible) return new Client<M>(options);
   const tabs = new Tabs(options, locks);
-  const client = new Client({ ...options, WebSocket: tabs.socketClass() });
+  const client = new Client<M>({ ...options, WebSocket: tabs.socketClass() });
   tabs.attach(client);
   return client;
 }

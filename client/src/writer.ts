@@ -2,6 +2,7 @@
 
 import type { Client } from './client.js';
 import { Listeners } from './listeners.js';
+import type { AnyModel, MutationOf, Untyped } from './model.js';
 import { compareSequences, type Sequence } from './protocol.js';
 import { decodeWriting, type Mutation, type MutationError, type Receipt, type Receipts } from './protocol_write.js';
 import type { View } from './view.js';
@@ -38,7 +39,7 @@ const retryDefault = 1_000;
 /** A message that has no answer for so long is sent again, which is harmless: an answer may be lost where a connection is not. */
 const patience = 15_000;
 
-export class Writer {
+export class Writer<M extends AnyModel = Untyped> {
   /** Under which the server numbers this page's mutations. */
   readonly client: string;
   private readonly store: MutationStore | undefined;
@@ -57,7 +58,7 @@ export class Writer {
   private readonly watches = new Map<string, ReturnType<typeof setTimeout>>();
 
   /** Made by `writer`. */
-  constructor(private readonly gate: Client, options: WriterOptions) {
+  constructor(private readonly gate: Client<M>, options: WriterOptions) {
     this.store = options.store;
     this.patience = options.patience ?? patience;
     this.client = options.store?.client ?? randomName();
@@ -73,9 +74,9 @@ export class Writer {
    * One commit: all of the mutations or none. Resolves with the receipt (`applied` or `no_op`), rejects with a MutationRejected.
    * Offline it waits; what was asked for before a reload is sent all the same, where there is a store.
    */
-  mutate(space: string, mutations: readonly Mutation[], options: MutateOptions = {}): Promise<Receipt> {
+  mutate(space: string, mutations: readonly MutationOf<M>[], options: MutateOptions = {}): Promise<Receipt> {
     const result = new Promise<Receipt>((resolve, reject) => {
-      this.queue(space).add({ mutations, options, resolve, reject });
+      this.queue(space).add({ mutations: mutations as readonly Mutation[], options, resolve, reject });
     });
     // Whoever does not wait for it hears of it by onRejected.
     result.catch(() => undefined);
@@ -244,6 +245,6 @@ export function randomName(): string {
 }
 
 /** Lets a client write. Made right after `connect`, so that the first greeting names it. */
-export function writer(client: Client, options: WriterOptions = {}): Writer {
+export function writer<M extends AnyModel = Untyped>(client: Client<M>, options: WriterOptions = {}): Writer<M> {
   return new Writer(client, options);
 }

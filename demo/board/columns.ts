@@ -1,7 +1,7 @@
 // Draws the lists and their cards: one element for each card, kept while the card is there, moved where it goes.
 
-import { ordered, type Item, type Optimistic, type Ordered } from '@viewgate/client';
-import { lists, personOf, type Card } from './people.js';
+import { ordered, type Item, type Ordered } from '@viewgate/client';
+import { lists, personOf, type Card, type Cards } from './people.js';
 
 export interface CardActions {
   open(card: Card): void;
@@ -29,7 +29,7 @@ export class Columns {
 
   constructor(
     container: HTMLElement,
-    private readonly cards: Optimistic<Card>,
+    private readonly cards: Cards,
     private readonly actions: CardActions,
   ) {
     this.columns = lists.map(({ id, name }) => this.makeColumn(id, name));

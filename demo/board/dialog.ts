@@ -1,6 +1,6 @@
 // The form of one card, for a new one and for one that is there.
 
-import { part } from './page.js';
+import { part } from '../page.js';
 import { lists, people, type Card } from './people.js';
 
 export interface CardForm {

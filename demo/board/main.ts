@@ -1,20 +1,22 @@
 // The board: one optimistic view of the cards, through the SDK and nothing else.
 
-import { connect, indexedDbStorage, optimistic, writer, type Client, type Optimistic, type SocketConstructor, type Storage, type Writer } from '@viewgate/client';
+import { connect, indexedDbStorage, optimistic, writer, type Client, type SocketConstructor, type Storage, type Writer } from '@viewgate/client';
 import { Columns } from './columns.js';
 import { ask, prepareDialog } from './dialog.js';
 import { Line } from './line.js';
-import { part, setText, toast } from './page.js';
+import type { Model } from '../model.js';
+import { findGateway, part, setText, tokenFor } from '../page.js';
 import { drawConnection, drawPanel, Feed, preparePanel, tellRejection } from './panel.js';
-import { people, personOf, sees, type Card, type Person } from './people.js';
+import { people, personOf, sees, type Card, type Cards, type Person } from './people.js';
+import { toast } from './toast.js';
 
 const space = 'launch';
 
 interface Session {
   readonly person: Person;
-  readonly client: Client;
-  readonly write: Writer;
-  readonly cards: Optimistic<Card>;
+  readonly client: Client<Model>;
+  readonly write: Writer<Model>;
+  readonly cards: Cards;
   readonly columns: Columns;
   readonly storage: Storage;
 }
@@ -26,12 +28,6 @@ let signingIn = Promise.resolve();
 const feed = new Feed();
 const address = new URLSearchParams(location.hash.slice(1));
 
-async function token(person: Person): Promise<string> {
-  const answer = await fetch(`/token?person=${person.id}`);
-  if (!answer.ok) throw new Error(await answer.text());
-  return answer.text();
-}
-
 async function signIn(person: Person): Promise<void> {
   const before = session;
   session = undefined;
@@ -40,15 +36,15 @@ async function signIn(person: Person): Promise<void> {
   before?.client.close();
   // Sets and unsent changes are kept for this person, and nobody else is shown them.
   const storage = await indexedDbStorage({ principal: person.id });
-  const client = connect({
+  const client = connect<Model>({
     url: gateway,
-    token: () => token(person),
+    token: () => tokenFor(`person=${person.id}`),
     store: storage.store,
     WebSocket: Line as unknown as SocketConstructor,
   });
   const write = writer(client, { store: storage.mutations });
-  const view = client.subscribe<Card>('board', { space });
-  const cards = optimistic<Card>(write, view, { collection: 'cards', key: ['id'], includes: (card) => sees(person, card) });
+  const view = client.subscribe('board', { space });
+  const cards = optimistic(write, view, { collection: 'cards', key: ['id'], includes: (card) => sees(person, card) });
   const columns = new Columns(part('#board'), cards, { open: (card) => void edit(card), move });
   session = { person, client, write, cards, columns, storage };
   Object.assign(globalThis, { board: session });
@@ -77,7 +73,7 @@ async function edit(card: Card): Promise<void> {
   }
   const changed = Object.fromEntries(
     Object.entries(answer.values).filter(([name, value]) => value !== card[name as keyof Card]),
-  ) as Partial<Card>;
+  ) as Model['tables']['cards']['update'];
   if (Object.keys(changed).length === 0) return;
   // Two people who plan the same card at once should hear of each other.
   const isPlanned = 'due' in changed || 'priority' in changed;
@@ -150,19 +146,6 @@ function follow(): void {
   const wanted = other === undefined ? 'about:blank' : `/board#as=${other.id}&inside=1`;
   if (frame.getAttribute('src') !== wanted) frame.setAttribute('src', wanted);
   if (other !== undefined) frame.contentWindow?.location.replace(wanted);
-}
-
-/** The gateway may still be on its way up: its address comes when it listens. */
-async function findGateway(): Promise<string> {
-  for (;;) {
-    try {
-      const config = (await (await fetch('/config')).json()) as { gateway: string | null };
-      if (config.gateway !== null) return config.gateway;
-    } catch {
-      // The demo server is on its way as well.
-    }
-    await new Promise((next) => setTimeout(next, 400));
-  }
 }
 
 async function start(): Promise<void> {

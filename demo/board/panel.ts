@@ -2,8 +2,9 @@
 
 import type { Change, Client, View, Writer } from '@viewgate/client';
 import { Line } from './line.js';
-import { part, setText, toast } from './page.js';
+import { part, setText } from '../page.js';
 import type { Card } from './people.js';
+import { toast } from './toast.js';
 
 const feedLength = 40;
 const narrow = matchMedia('(max-width: 64rem)');
@@ -54,6 +55,7 @@ export class Feed {
     const sequence = document.createElement('span');
     sequence.className = 'mono';
     sequence.textContent = change.kind === 'replaced' ? `read at ${change.sequence}` : `commit ${change.sequence}`;
+    if (change.at !== undefined) line.title = `made at ${new Date(change.at).toLocaleTimeString('en', { hour12: false })}`;
     line.append(sequence);
     const kinds = [
       ['entered', entered.length],

@@ -1,5 +1,8 @@
 // Who may sign in here. The demo's page server mints a token for each; what they see and may do is said in demo/model.sql.
 
+import type { Optimistic } from '@viewgate/client';
+import type { Model } from '../model.js';
+
 export interface Person {
   readonly id: string;
   readonly name: string;
@@ -22,17 +25,9 @@ export const lists = [
   { id: 'done', name: 'Done' },
 ] as const;
 
-export interface Card {
-  readonly id: string;
-  readonly list: string;
-  readonly title: string;
-  readonly note: string | null;
-  readonly assignee: string | null;
-  readonly priority: number;
-  readonly due: string | null;
-  /** Orders the cards of a list. */
-  readonly place: number;
-}
+/** `place` orders the cards of a list. */
+export type Card = Model['views']['board']['record'];
+export type Cards = Optimistic<Card, Model['tables']['cards']>;
 
 export function personOf(id: string | null): Person | undefined {
   return people.find((person) => person.id === id);

@@ -150,7 +150,8 @@ TEST_F(RegistryTest, tables_are_described_with_their_types_and_keys) {
       "collation public.loose (provider = icu, locale = 'und', "
       "deterministic = "
       "false);"
-      "create table public.t (a int8, \"B\" text, c numeric(5,2), gone int, d timestamptz, e mood, f text collate "
+      "create table public.t (a int8, \"B\" text, c numeric(5,2) not null, gone int, d timestamptz, e mood, f text "
+      "collate "
       "loose, "
       "g int4[], h mood[], primary key (\"B\", a)); alter table t drop column gone");
   const auto shapes = value_of(answer<std::vector<ledger::TableShape>>([&](auto done) {
@@ -160,10 +161,11 @@ TEST_F(RegistryTest, tables_are_described_with_their_types_and_keys) {
   EXPECT_TRUE(shapes[0].columns.empty());
   std::vector<std::string> columns;
   for (const ledger::TableColumn& column : shapes[1].columns) {
-    columns.push_back(column.name + " " + column.type + (column.has_deterministic_collation ? "" : " loose"));
+    columns.push_back(column.name + " " + column.type + (column.has_deterministic_collation ? "" : " loose") +
+                      (column.is_not_null ? " not null" : ""));
   }
-  EXPECT_THAT(columns, ElementsAre("a int8", "B text", "c numeric", "d timestamptz", "e public.mood", "f text loose",
-                                   "g _int4", "h public.mood[]"));
+  EXPECT_THAT(columns, ElementsAre("a int8 not null", "B text not null", "c numeric not null", "d timestamptz",
+                                   "e public.mood", "f text loose", "g _int4", "h public.mood[]"));
   EXPECT_THAT(shapes[1].columns[4].labels, ElementsAre("c", "b", "a,\"é"));
   EXPECT_EQ(shapes[1].columns[7].labels, shapes[1].columns[4].labels);
   EXPECT_THAT(shapes[1].columns[0].labels, IsEmpty());

@@ -16,6 +16,7 @@ import {
 } from 'react';
 import {
   ordered,
+  type AnyModel,
   type Client,
   type Collection,
   type Item,
@@ -23,8 +24,12 @@ import {
   type MutationRejected,
   type Ordered,
   type OrderOptions,
+  type Params,
+  type ParamsOf,
   type Receipt,
+  type RecordOf,
   type View,
+  type ViewNames,
   type ViewStatus,
 } from '@viewgate/client';
 import { Leases } from './leases.js';
@@ -50,6 +55,20 @@ function useProvided(): Provided {
 
 export function useClient(): Client {
   return useProvided().client;
+}
+
+/** The hooks that know the names of views, for a model that `viewgate types` has written: `const { useView } = hooks<Model>()`. */
+export interface Hooks<M extends AnyModel> {
+  useClient(): Client<M>;
+  useView<V extends ViewNames<M>>(
+    name: V,
+    options: Omit<UseViewOptions<RecordOf<M, V>>, 'params'> & Params<ParamsOf<M, V>>,
+    deps?: readonly unknown[],
+  ): ViewResult<RecordOf<M, V>>;
+}
+
+export function hooks<M extends AnyModel>(): Hooks<M> {
+  return { useClient, useView } as Hooks<M>;
 }
 
 export interface UseViewOptions<T> extends OrderOptions<T> {

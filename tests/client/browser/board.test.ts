@@ -95,7 +95,10 @@ async function screenshot(name: string, page: Page): Promise<void> {
   const folder = process.env['VIEWGATE_SCREENSHOTS'];
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
-  await page.waitForFunction(() => document.getAnimations().every((motion) => motion.playState !== 'running'), undefined, bound);
+  // What ends is waited for; the dots of a card that is not confirmed pulse for as long as it takes.
+  const isStill = (): boolean =>
+    document.getAnimations().every(({ playState, effect }) => playState !== 'running' || effect?.getComputedTiming().iterations === Infinity);
+  await page.waitForFunction(isStill, undefined, bound);
   await page.screenshot({ path: join(folder, `board_${name}.png`) });
 }
 

@@ -1,0 +1,73 @@
+// Made by `viewgate types` from the model. Made anew when the model changes, not edited.
+
+/** For `connect<Model>`: what the views show and are given, and what mutations write. */
+export type Model = {
+  readonly views: {
+    readonly "a \\ view": {
+      readonly record: {
+        readonly id: number;  // bigint
+        readonly space: string;
+        readonly small: number | null;  // smallint
+        readonly amount: number | null;  // numeric
+        readonly label: string | null;
+        readonly flag: boolean | null;  // boolean
+        readonly uid: string | null;  // uuid
+        readonly at: string | null;  // timestamp with time zone
+        readonly due: string | null;  // date
+        readonly doc: unknown;  // jsonb
+        readonly "\"A b\\": string | null;
+        readonly span: unknown;
+        readonly mood: "sad" | "ok" | "happy" | null;
+        readonly tags: readonly (string | null)[] | null;
+        readonly real4: number | null;  // real
+        readonly real8: number | null;  // double precision
+        readonly next: number | null;  // bigint
+      };
+      readonly params: {
+        readonly flag: boolean | null;  // boolean
+        readonly low: number | bigint | string | null;  // bigint
+        readonly "the moods": readonly ("sad" | "ok" | "happy" | null)[] | null;
+      };
+    };
+    readonly parts_of_kind: {
+      readonly record: {
+        readonly kind: string;
+        readonly n: number;  // bigint
+        readonly name: string;
+        readonly amount: number | null;  // numeric
+        readonly spec: unknown;  // jsonb
+      };
+      readonly params: {
+        readonly kind: string | null;
+      };
+    };
+    readonly plain: {
+      readonly record: {
+        readonly id: number;  // bigint
+        readonly space: string;
+      };
+      readonly params: Record<string, never>;
+    };
+  };
+  readonly tables: {
+    readonly parts: {
+      readonly key: readonly [string, number | bigint | string];
+      readonly insert: {
+        readonly kind?: string;
+        readonly n?: number | bigint | string;  // bigint
+        readonly name: string;
+        readonly amount?: number | string | null;  // numeric
+        readonly ratio?: number | string | null;  // double precision
+        readonly spec?: unknown;  // jsonb
+        readonly since: string;  // timestamp with time zone
+      };
+      readonly update: {
+        readonly name?: string;
+        readonly amount?: number | string | null;  // numeric
+        readonly ratio?: number | string | null;  // double precision
+        readonly spec?: unknown;  // jsonb
+        readonly since?: string;  // timestamp with time zone
+      };
+    };
+  };
+};
