@@ -214,6 +214,12 @@ async function readMutations(database: IDBDatabase, onError: (error: unknown) =>
   return stored;
 }
 
+/**
+ * A page that is loaded again asks for its locks while the browser still takes them from the page before: without patience its mutations
+ * would wait for the page after it.
+ */
+const handover = 1_000;
+
 /** Takes over the name and the mutations of a page that is gone, if there is one; one name is used by one page at a time. */
 async function mutationStore(principal: string, database: IDBDatabase | void, onError: (error: unknown) => void): Promise<MutationStore> {
   const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
@@ -222,8 +228,10 @@ async function mutationStore(principal: string, database: IDBDatabase | void, on
   const unanswered = (client: string): number => (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
   const known = [...stored.keys()].sort((a, b) => unanswered(b) - unanswered(a));
   let client = randomName();
+  const until = Date.now() + handover;
   for (const name of locks ? [...known, client] : []) {
-    if (!(await hold(locks as LockManager, `${prefix}${principal} ${name}`))) continue;
+    const patience = unanswered(name) > 0 ? Math.max(0, until - Date.now()) : 0;
+    if (!(await hold(locks as LockManager, `${prefix}${principal} ${name}`, patience))) continue;
     client = name;
     break;
   }
@@ -245,10 +253,13 @@ async function mutationStore(principal: string, database: IDBDatabase | void, on
   };
 }
 
-/** Takes a lock for as long as the page lives; false where another page has it. */
-function hold(locks: LockManager, name: string): Promise<boolean> {
+/** Takes a lock for as long as the page lives; false where another page has it, and has it still after so many milliseconds. */
+function hold(locks: LockManager, name: string, patience: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const held = locks.request(name, { ifAvailable: true }, (lock) => {
+    const end = new AbortController();
+    const timer = setTimeout(() => end.abort(), patience);
+    const held = locks.request(name, patience > 0 ? { signal: end.signal } : { ifAvailable: true }, (lock) => {
+      clearTimeout(timer);
       resolve(lock !== null);
       return lock === null ? undefined : new Promise<void>(() => undefined);
     });

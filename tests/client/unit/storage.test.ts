@@ -15,6 +15,7 @@ import {
   type Storage,
   type View,
 } from '@viewgate/client';
+import { FakeLocks } from '../support/fake_locks.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
@@ -197,22 +198,30 @@ describe('a storage', () => {
   });
 
   it('unanswered_mutations_are_taken_over_by_the_next_page_and_by_one_only', async () => {
-    const held = new Set<string>();
-    const request = (name: string, _: object, grant: (lock: object | null) => unknown): Promise<unknown> => {
-      if (held.has(name)) return Promise.resolve(grant(null));
-      held.add(name);
-      return Promise.resolve(grant({ name }));
-    };
-    Object.defineProperty(globalThis, 'navigator', { value: { locks: { request } }, configurable: true });
+    const locks = new FakeLocks();
+    const uninstall = locks.install();
     const first = await indexedDbStorage({ principal: 'alice' });
     await first.mutations.save('1', 7, ['{"number":"7"}']);
     const second = await indexedDbStorage({ principal: 'alice' });
     expect(second.mutations.client).not.toBe(first.mutations.client);
     expect(second.mutations.stored).toEqual([]);
-    held.clear();
+    locks.endPage();
     const third = await indexedDbStorage({ principal: 'alice' });
     expect(third.mutations.client).toBe(first.mutations.client);
     expect(third.mutations.stored).toEqual([{ space: '1', last: 7, texts: ['{"number":"7"}'] }]);
-    Reflect.deleteProperty(globalThis, 'navigator');
+    uninstall();
+  });
+
+  it('a_page_that_is_loaded_again_has_its_mutations_though_the_page_before_lets_go_only_then', async () => {
+    const locks = new FakeLocks();
+    const uninstall = locks.install();
+    const before = await indexedDbStorage({ principal: 'alice' });
+    await before.mutations.save('1', 7, ['{"number":"7"}']);
+    const loading = indexedDbStorage({ principal: 'alice' });
+    await eventually('it asks for what the page before still has', () => locks.waiters > 0);
+    locks.endPage();
+    expect((await loading).mutations.client).toBe(before.mutations.client);
+    expect((await loading).mutations.stored.length).toBe(1);
+    uninstall();
   });
 });
