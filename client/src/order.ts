@@ -52,6 +52,11 @@ export class Ordered<T> implements Collection<T> {
     return (this.copy ??= this.sorted.slice());
   }
 
+  /** Those between two places, for a list that draws only what is seen: costs what it gives, however large the collection is. */
+  slice(start: number, end: number): Item<T>[] {
+    return this.sorted.slice(start, end);
+  }
+
   item(key: Key): Item<T> | undefined {
     return this.byKey.get(keyText(key));
   }

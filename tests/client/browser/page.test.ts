@@ -6,10 +6,13 @@ import { join } from 'node:path';
 import type { Browser, Page, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, View } from '../../../client/src/index.js';
+import { rowsPage, type Rows } from '../support/rows_page.js';
 import { Stack } from '../support/stack.js';
 
 /** What the page leaves for the console, and what `watched` counts there. */
 declare global {
+  // eslint-disable-next-line no-var
+  var rows: Rows;
   // eslint-disable-next-line no-var
   var demo: { client: Client; view: View<{ aid: number; abalance: number }> };
   // eslint-disable-next-line no-var
@@ -202,6 +205,44 @@ describe('the page', () => {
     expect(sockets).toEqual(['first', 'second']);
     expect(await second.evaluate(() => globalThis.seen.replaced)).toBe(0);
     await context.close();
+  });
+
+  it('ten_thousand_rows_scroll_under_commits_and_a_frame_costs_what_is_seen_and_a_commit_what_it_changed', async () => {
+    const many = await browser.newPage({ viewport: { width: 800, height: 700 } });
+    many.on('pageerror', (error) => failures.push(error.message));
+    // Of the page server's origin, which the gateway admits.
+    await many.goto(`${stack.page}config`);
+    await many.setContent(rowsPage);
+    await many.waitForFunction(() => globalThis.rows?.size === 10_000, undefined, bound);
+    const measure = async (): Promise<Rows['counted']> => {
+      await many.evaluate(() => globalThis.rows.begin());
+      await many.evaluate(() => globalThis.rows.scroll(180));
+      return many.evaluate(() => globalThis.rows.counted);
+    };
+    await setRate(0);
+    const head = await stack.settledHead('1');
+    await many.waitForFunction((wanted) => globalThis.rows.sequence === wanted, head, bound);
+    const still = await measure();
+    await setRate(3);
+    await many.waitForFunction(() => globalThis.rows.counted.commits > 20, undefined, bound);
+    const busy = await measure();
+    await setRate(0);
+    const windowSize = await many.evaluate(() => globalThis.rows.windowSize);
+    // Frames are for people to look at: how long one takes is the machine's affair, what it costs is ours.
+    process.stdout.write(`rows: ${JSON.stringify({ windowSize, still, busy })}\n`);
+    expect(busy.commits).toBeGreaterThan(0);
+    expect(busy.changed).toBeGreaterThan(0);
+    // Every record is parsed once, when it is new; none because it is drawn, or because another one changed.
+    expect(still.parsed).toBe(0);
+    expect(busy.parsed).toBeLessThanOrEqual(busy.changed);
+    for (const each of [still, busy]) {
+      expect(each.writtenAtMost).toBeLessThanOrEqual(windowSize);
+      expect(each.written).toBeGreaterThan(0);
+    }
+    await stack.settledHead('1');
+    expect(await many.evaluate(() => globalThis.rows.wrong())).toEqual([]);
+    expect(await many.evaluate(() => document.querySelectorAll('#list > div').length)).toBe(windowSize + 1);
+    await many.close();
   });
 
   it('an_empty_branch_says_so_and_no_script_failed', async () => {
