@@ -44,6 +44,44 @@ std::string broken_pattern(const std::string& pattern) {
   return {};
 }
 
+/// What comes nearest to a function that is not here; empty: nothing does.
+std::string_view nearest_to(std::string_view function) {
+  static constexpr std::pair<std::string_view, std::string_view> nearest[] = {
+      {"mod", "write %"},
+      {"power", "write the product"},
+      {"pow", "write the product"},
+      {"round", "compare with a range"},
+      {"floor", "compare with a range"},
+      {"ceil", "compare with a range"},
+      {"ceiling", "compare with a range"},
+      {"trunc", "compare with a range"},
+      {"extract", "compare with a range of times"},
+      {"date_part", "compare with a range of times"},
+      {"date_trunc", "compare with a range of times"},
+      {"to_char", "compare with a range of times"},
+      {"age", "compare with a parameter"},
+      {"now", "compare with a parameter"},
+      {"isfinite", "compare with 'infinity' and '-infinity'"},
+      {"to_date", "write ::date"},
+      {"to_timestamp", "write ::timestamptz"},
+      {"to_number", "write ::numeric"},
+      {"concat", "write ||"},
+      {"concat_ws", "write ||"},
+      {"regexp_like", "write ~"},
+      {"array_length", "write cardinality"},
+      {"array_position", "write = any (…)"},
+      {"array_contains", "write @>"},
+      {"jsonb_extract_path", "write -> step by step"},
+      {"jsonb_extract_path_text", "write -> and ->> step by step"},
+      {"jsonb_contains", "write @>"},
+      {"jsonb_exists", "write ?"},
+      {"current_setting", "write claims.x"}};
+  for (const auto& [name, hint] : nearest) {
+    if (name == function) return hint;
+  }
+  return {};
+}
+
 }  // namespace
 
 ExpressionBuilder::Result ExpressionBuilder::function_call(const Node& node) {
@@ -54,8 +92,9 @@ ExpressionBuilder::Result ExpressionBuilder::function_call(const Node& node) {
   if (names.size() != 1 || signatures_of(names.front()).empty()) {
     if (names.back() == "like_escape") return problem(node, "ESCAPE is not supported; the escape character is \\");
     if (names.back() == "timezone") return problem(node, "AT TIME ZONE is not supported; times are UTC here");
-    return problem(node,
-                   "the function " + whole + "() is not supported; functions are " + std::string(function_names()));
+    const std::string_view hint = nearest_to(names.back());
+    return problem(node, "the function " + whole + "() is not supported; " +
+                             (hint.empty() ? "functions are " + std::string(function_names()) : std::string(hint)));
   }
   for (const char* clause : {"agg_star", "agg_distinct", "agg_order", "agg_filter", "over", "func_variadic"}) {
     if (node.find(clause) == nullptr) continue;
