@@ -95,33 +95,40 @@ class ExplainDesk::Work : public std::enable_shared_from_this<Work> {
 
   static boost::asio::awaitable<void> run(std::shared_ptr<Work> self, ActiveModelPtr model, ExplainQuestion question,
                                           Done done) {
+    std::optional<ExplainResult> early;
+    try {
+      early = co_await self->begin(std::move(model), std::move(question), done);
+    } catch (const ledger::Failure& failure) {
+      early = unavailable(failure.error());
+    }
+    if (early && !self->is_stopped_) done(std::move(*early));
+  }
+
+  /// The answer where there is nothing more to be read; else whoever reads on tells it to `done`.
+  boost::asio::awaitable<std::optional<ExplainResult>> begin(ActiveModelPtr model, ExplainQuestion question,
+                                                             Done done) {
     auto ready = prepared(*model, std::move(question));
-    if (auto* refusal = std::get_if<ExplainRefusal>(&ready)) {
-      done(std::move(*refusal));
-      co_return;
-    }
+    if (auto* refusal = std::get_if<ExplainRefusal>(&ready)) co_return std::move(*refusal);
     const auto& asked = std::get<std::shared_ptr<Prepared>>(ready);
-    const auto known = co_await self->is_known(asked->question.space);
-    if (!known) {
-      if (!self->is_stopped_) done(unavailable(known.error()));
-      co_return;
-    }
+    const auto known = co_await is_known(asked->question.space);
+    if (!known) co_return unavailable(known.error());
     if (*known) {
-      self->snapshot(asked, std::move(done));
-      co_return;
+      snapshot(asked, std::move(done));
+      co_return std::nullopt;
     }
     // The ledger knows nothing of the space, and a question must not make it known; a captured table may have rows of it.
-    Now now;
-    auto found = co_await self->look(asked);
-    if (found) now.record = std::move(*found);
-    if (self->is_stopped_) co_return;
-    if (!found) {
-      done(unavailable(found.error()));
-    } else if (!now.record) {
-      done(ExplainRefusal{"unknown_space", "there is no space " + asked->question.space});
-    } else {
-      ledger::spawn(self->executor_, tell(self, asked, std::move(now), std::move(done)));
+    auto found = co_await look(asked);
+    if (!found) co_return unavailable(found.error());
+    if (!*found) {
+      ExplainRefusal refusal;
+      refusal.code = "unknown_space";
+      refusal.text = "there is no space " + asked->question.space;
+      co_return std::move(refusal);
     }
+    Now now;
+    now.record = std::move(*found);
+    ledger::spawn(executor_, tell(shared_from_this(), asked, std::move(now), std::move(done)));
+    co_return std::nullopt;
   }
 
   /// Has commits, or will have.
