@@ -120,15 +120,16 @@ Result<int> schema_version_of(pg_conn* connection) { return compare(connection);
 Result<void> migrate(pg_conn* connection) {
   const auto previous = PQsetNoticeReceiver(connection, ignore_notice, nullptr);
   // Read committed whatever the role's default is: what is read after the wait for the lock must be what its last
-  // holder did.
-  auto begun =
-      query(connection,
-            "begin isolation level read committed; set local statement_timeout = 0; set local lock_timeout = 0; "
-            "set local synchronous_commit = on; set local client_min_messages = warning; "
-            "set local check_function_bodies = on; set local client_encoding = 'UTF8'; "
-            "select pg_catalog.pg_advisory_xact_lock(" +
-                std::string(migration_lock) + ")",
-            "waiting for other nodes' migrations");
+  // holder did. And names mean PostgreSQL's own types and operators, whatever else the role finds first.
+  auto begun = query(connection,
+                     "begin isolation level read committed read write; set local statement_timeout = 0; "
+                     "set local lock_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local "
+                     "search_path = pg_catalog; set local synchronous_commit = on; "
+                     "set local client_min_messages = warning; set local check_function_bodies = on; "
+                     "set local standard_conforming_strings = on; set local client_encoding = 'UTF8'; "
+                     "select pg_catalog.pg_advisory_xact_lock(" +
+                         std::string(migration_lock) + ")",
+                     "waiting for other nodes' migrations");
   Result<void> result;
   if (begun) {
     result = apply_missing(connection);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "ledger/mutation_form.hpp"
+#include "ledger/planted.hpp"
 #include "ledger/receipt_text.hpp"
 #include "ledger/record_text.hpp"
 
@@ -155,19 +156,19 @@ class Attempt {
       const bool is_unheard_of = base.version >= sequence_;
       if (is_gone || is_unheard_of || version > base.version.value) moved.emplace(base.group, version);
     }
-    if (moved.empty()) return std::nullopt;
+    if (moved.empty() || is_planted("ignore_groups")) return std::nullopt;
     return rejection(RejectionReason::conflict, "what this changes has been changed since its base");
   }
 
   void apply(Held& now, const Place& place, const std::optional<std::string>& after,
              const std::vector<std::string>& groups) {
     Acknowledgement acknowledgement{place.collection, place.key, std::nullopt, {}};
-    if (now.text != after) {
+    if (now.text != after || is_planted("tell_no_op")) {
       Change change;
       change.kind = !now.text ? ChangeKind::created : after ? ChangeKind::updated : ChangeKind::deleted;
       change.collection = place.collection;
       change.key = place.key;
-      change.before = now.text;
+      change.before = is_planted("stale_before") ? held_.at(place).text : now.text;
       change.after = after;
       change.groups = groups;
       acknowledgement.kind = change.kind;
@@ -213,12 +214,12 @@ class Planner {
     next_record_ += request.mutations.size();
     const std::optional<MutationState::Processed>& processed = state_.processed[next_request_++];
     const auto client = clients_.find({asked.space, request.client});
-    if (client != clients_.end() && client->second.principal != request.principal) {
+    if (client != clients_.end() && client->second.principal != request.principal && !is_planted("ignore_principal")) {
       return answer(MutationAnswer::Kind::forbidden);
     }
     const std::int64_t last = client == clients_.end() ? 0 : client->second.last;
-    if (request.number <= last) return answer_again(asked, processed);
-    if (request.number > last + 1) return answer_gap(last + 1);
+    if (request.number <= last && !is_planted("process_again")) return answer_again(asked, processed);
+    if (request.number > last + 1 && !is_planted("accept_gap")) return answer_gap(last + 1);
     if (const std::string fault = values_fault(request, first_record, values); !fault.empty()) {
       plan_.answers.emplace_back(Error{errc::invalid_mutation, "", fault});
       return;
@@ -284,7 +285,7 @@ class Planner {
     const auto now = fresh_.find({asked.space, request.client, request.number});
     if (now == fresh_.end() && !processed) return answer(MutationAnswer::Kind::receipt_pruned);
     const bool is_same = now == fresh_.end() ? processed->has_same_body : now->second.body == request.body;
-    if (!is_same) return answer(MutationAnswer::Kind::sequence_conflict);
+    if (!is_same && !is_planted("ignore_body")) return answer(MutationAnswer::Kind::sequence_conflict);
     MutationAnswer out;
     out.kind = MutationAnswer::Kind::replay;
     if (now == fresh_.end()) {
@@ -315,6 +316,7 @@ class Planner {
     commit.fields = values.fields;
     if (attempt.refused()) {
       receipt.text = rejected_text(request, sequence, *attempt.refused());
+      if (is_planted("keep_refused")) keep(asked.space, attempt);
     } else {
       commit.changes = static_cast<std::int64_t>(attempt.changes().size());
       receipt.outcome = commit.changes > 0 ? Outcome::applied : Outcome::no_op;
@@ -323,6 +325,7 @@ class Planner {
       effect_bytes_ += attempt.effect_bytes();
     }
     commit.receipt = receipt.text;
+    if (is_planted("receipt_differs")) commit.receipt += " ";
     plan_.commits.push_back(std::move(commit));
     fresh_.emplace(std::tuple(asked.space, request.client, request.number), Fresh{receipt, request.body});
     MutationAnswer out;

@@ -1,5 +1,7 @@
 #include "ledger/mutation_write.hpp"
 
+#include "ledger/planted.hpp"
+
 namespace viewgate::ledger {
 namespace {
 
@@ -195,7 +197,7 @@ std::vector<pg::Statement> closing_of(const MutationBatch& batch, const Mutation
     add_changes(write.params, plan);
     add_records(write.params, plan);
   }
-  out.emplace_back().sql = "commit";
+  out.emplace_back().sql = is_planted("lose_commit") ? "rollback" : "commit";
   return out;
 }
 

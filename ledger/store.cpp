@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "ledger/planted.hpp"
+
 namespace viewgate::ledger {
 namespace {
 
@@ -125,9 +127,9 @@ pg::Task<LogPage> Store::begin(pg::Connection& connection, std::string space, Se
   page.watermark = Sequence{row.integer(0)};
   page.retained_from = Sequence{row.integer(1)};
   std::optional<Error> refused;
-  if (after.value < 0 || after > page.watermark) {
+  if (after.value < 0 || (after > page.watermark && !is_planted("future_cursor"))) {
     refused = invalid_cursor(space, after, page.watermark);
-  } else if (after.next() < page.retained_from) {
+  } else if (after.next() < page.retained_from && !is_planted("ignore_horizon")) {
     refused = Error{errc::history_unavailable, "",
                     "space '" + space + "' is readable after cursor " + std::to_string(page.retained_from.value - 1) +
                         ", and not after " + number(after) + ": what follows was pruned"};

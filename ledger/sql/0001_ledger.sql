@@ -280,7 +280,8 @@ end $$;
 
 -- Wakes who sleeps. NOTIFY takes a lock over the whole database until COMMIT, so only the first writer after a quiet time rings;
 -- and PREPARE TRANSACTION refuses after NOTIFY, so where that exists the sleeper sees the bell disarmed when it looks next.
-create function viewgate.ring() returns void language plpgsql as $$
+create function viewgate.ring() returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 begin
   perform setval('viewgate.bell', 1);
   if current_setting('max_prepared_transactions') = '0' then
@@ -293,7 +294,8 @@ end $$;
 --
 -- That xid must be younger than every one given out before the bell was armed. A snapshot's xmax is not (it is the latest
 -- *completed* xid + 1), nor is our own, which setval takes before it writes: so a subtransaction draws another one.
-create function viewgate.arm_bell() returns xid8 language plpgsql as $$
+create function viewgate.arm_bell() returns xid8 language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 declare
   own bigint;
   younger bigint;
@@ -329,7 +331,8 @@ end $$;
 
 -- For everybody, the owner included. prune_batch deletes what no reader may ask for any more, erase_record empties values; the
 -- setting by which they are known opens nothing else, see the triggers below it.
-create function viewgate.refuse_rewriting() returns trigger language plpgsql as $$
+create function viewgate.refuse_rewriting() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 begin
   if TG_OP = 'DELETE' and current_setting('viewgate.rewriting', true) = 'prune'
      or TG_OP = 'UPDATE' and current_setting('viewgate.rewriting', true) = 'erase' then
@@ -341,7 +344,8 @@ begin
 end $$;
 
 -- Whoever prunes: a commit that is still readable stays.
-create function viewgate.refuse_pruning_readable() returns trigger language plpgsql as $$
+create function viewgate.refuse_pruning_readable() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 begin
   if exists (select from gone g join viewgate.horizons h on h.space = g.space where g.sequence >= h.retained_from) then
     raise exception using errcode = 'VG005', message = 'DELETE on viewgate.commits: the log is append-only down to retained_from';
@@ -351,7 +355,8 @@ end $$;
 
 -- … and so do its changes, and those that have no number yet: whatever goes is of a commit below the horizon. The setting
 -- viewgate.pruning_through only says how far to look for it.
-create function viewgate.refuse_deleting_readable() returns trigger language plpgsql as $$
+create function viewgate.refuse_deleting_readable() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 declare
   through constant bigint := coalesce(nullif(current_setting('viewgate.pruning_through', true), '')::bigint, 9223372036854775807);
   touched record;
@@ -370,7 +375,8 @@ begin
 end $$;
 
 -- Whoever erases: a change loses its values and nothing else.
-create function viewgate.refuse_changing_values() returns trigger language plpgsql as $$
+create function viewgate.refuse_changing_values() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 begin
   if exists (select from told t where t.kind <> 'e' or t.before is not null or t.after is not null)
      or exists (select from held h where not exists (
@@ -382,7 +388,8 @@ begin
 end $$;
 
 -- … and a commit what was asked for, and what its writer said of it.
-create function viewgate.refuse_changing_commits() returns trigger language plpgsql as $$
+create function viewgate.refuse_changing_commits() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 begin
   if exists (select from held h where not exists (select from told t where (t.space, t.sequence) = (h.space, h.sequence)
                                                     and (t.fields is null or t.fields is not distinct from h.fields)
@@ -421,6 +428,8 @@ create trigger registry after insert or update or delete or truncate on viewgate
   for each statement execute function viewgate.move_registry();
 create trigger registry after insert or update or delete or truncate on viewgate.model
   for each statement execute function viewgate.move_registry();
+alter table viewgate.captures enable always trigger registry;
+alter table viewgate.model enable always trigger registry;
 
 -- ── numbering ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -799,7 +808,8 @@ create table viewgate.retention (
 );
 
 -- `space` null = the default.
-create function viewgate.set_retention(space text, commits bigint, age interval) returns void language sql as $$
+create function viewgate.set_retention(space text, commits bigint, age interval) returns void language sql
+set search_path = pg_catalog, pg_temp as $$
   insert into viewgate.retention (space, name, commits, age)
   values (coalesce(viewgate.space_key($1), '#default'), $1, $2, $3)
   on conflict on constraint retention_pkey do update
@@ -807,7 +817,8 @@ create function viewgate.set_retention(space text, commits bigint, age interval)
 $$;
 
 -- The space follows the default again; without a default, everything is kept. False: it had no rule.
-create function viewgate.clear_retention(space text) returns boolean language sql as $$
+create function viewgate.clear_retention(space text) returns boolean language sql
+set search_path = pg_catalog, pg_temp as $$
   with gone as (delete from viewgate.retention r where r.space = coalesce(viewgate.space_key($1), '#default') returning 1)
   select exists (select from gone)
 $$;
@@ -818,7 +829,8 @@ $$;
 -- than everything is kept. The walk begins at the oldest commit and ends at the first one that is young enough, so a clock that
 -- was set back keeps more than asked for, and never less.
 create function viewgate.first_kept(space_key text, commits bigint, age interval) returns bigint
-language plpgsql stable as $$
+language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   s record;
@@ -839,7 +851,8 @@ end $$;
 -- Up to `batch` spaces after `after` (a key) where something is to be done: their rules let commits go, or commits that lie
 -- below the horizon are still there. `kept`: the first commit that stays.
 create function viewgate.prunable(after text, batch int) returns table (space text, name text, kept bigint)
-language sql stable as $$
+language sql stable
+set search_path = pg_catalog, pg_temp as $$
   select h.space, h.name, f.kept
   from viewgate.horizons h
   left join lateral (select r.* from viewgate.retention r where r.space in (h.space, '#default')
@@ -858,7 +871,8 @@ create function viewgate.pruner_lock() returns bigint language sql immutable as 
 -- Raises the horizon: commits below `kept` are not readable any more. Returns retained_from. Deletes nothing: a reader that
 -- sees a commit gone must see the raised horizon too, so prune_batch deletes in later transactions. Nothing is renumbered, also
 -- where no commit stays.
-create function viewgate.prune_before(space text, kept bigint) returns bigint language plpgsql as $$
+create function viewgate.prune_before(space text, kept bigint) returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
@@ -877,7 +891,8 @@ begin
 end $$;
 
 -- The same by count: keeps the newest `keep` commits readable.
-create function viewgate.prune(space text, keep bigint) returns bigint language plpgsql as $$
+create function viewgate.prune(space text, keep bigint) returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 begin
   if keep < 0 then
     raise exception 'viewgate.prune: keep is a number of commits, not %', keep;
@@ -915,7 +930,8 @@ end $$;
 
 -- Deletes up to `batch` commits below the horizon, oldest first; returns how many (of a very large one a piece at a time), 0 =
 -- nothing is left to delete.
-create function viewgate.prune_batch(space text, batch int) returns bigint language plpgsql as $$
+create function viewgate.prune_batch(space text, batch int) returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   changes_max constant int := 50000;  -- in one transaction: it holds no lock that anybody waits for, but its end is waited for
@@ -984,7 +1000,8 @@ end $$;
 --
 -- The record must be gone first (VG006), or its next change would bring the values back. A table of the application is the
 -- application's to delete from.
-create function viewgate.erase_record(space text, collection text, key text) returns bigint language plpgsql as $$
+create function viewgate.erase_record(space text, collection text, key text) returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
@@ -1031,7 +1048,8 @@ end $$;
 -- Appends may run meanwhile. The records go first, which waits for those who have written one; then, of all who wrote, exactly
 -- those are numbered who are visible in a snapshot that shows no record any more. Who comes later finds no record, and writes
 -- commits that the log keeps.
-create function viewgate.erase_space(space text) returns bigint language plpgsql as $$
+create function viewgate.erase_space(space text) returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
@@ -1112,12 +1130,12 @@ set search_path = pg_catalog, pg_temp as $$
   select md5(concat_ws(' | ',
     (select format('%s.%s %s %s', n.nspname, c.relname, c.relkind, c.relpersistence)
      from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation),
-    (select string_agg(format('%s %I %s %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated, a.xmin),
+    (select string_agg(format('%s %L %s %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated, a.xmin),
                        ', ' order by a.attnum)
      from pg_attribute a where a.attrelid = relation and a.attnum > 0),
     (select string_agg(format('%s %s %s %s', t.oid, t.typname,
               (select string_agg(e.enumlabel, ',' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
-              (select string_agg(format('%s %I %s', a.attnum, a.attname, a.atttypid), ',' order by a.attnum)
+              (select string_agg(format('%s %L %s', a.attnum, a.attname, a.atttypid), ',' order by a.attnum)
                from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped)),
               ', ' order by t.oid)
      from used u join pg_type t on t.oid = u.type),
@@ -1761,7 +1779,8 @@ end $$;
 -- ── model ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- Puts a model in force, with its conflict groups (see declare_conflict_groups); returns its version, the same one where it already is.
-create function viewgate.apply_model(text text, hash text, conflict_groups jsonb default '[]') returns bigint language plpgsql as $$
+create function viewgate.apply_model(text text, hash text, conflict_groups jsonb default '[]') returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   applied bigint;

@@ -1,4 +1,4 @@
-// Store::pull, sentence by sentence of its contract.
+// Store over PostgreSQL: what it says where it refuses, and pages in parts. What any ledger promises of pull is in contract/.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,15 +47,6 @@ class StoreTest : public ::testing::Test {
         "$2::int)))",
         {space, std::to_string(changes), std::to_string(bytes)});
     number_all(session_);
-  }
-
-  /// A commit without changes, which capture and append never make: by the function that may.
-  void empty_commit() {
-    session_.run(
-        "select viewgate.lock_space('s1'); select viewgate.append_commit(array[row(pg_current_xact_id(), 's1', 's1', "
-        "nextval('viewgate.change_counter'), 0, 0, 1, 'append', current_user, now(), null, null, null, null, null, "
-        "null, "
-        "null)::viewgate.waiting])");
   }
 
   ledger::Result<PullPage> pull(std::int64_t after, std::int64_t limit, const std::string& space = "s1") {
@@ -121,48 +112,6 @@ TEST_F(StoreTest, ordinals_are_zero_based_and_dense) {
   EXPECT_EQ(next, 40);
 }
 
-TEST_F(StoreTest, limit_is_a_budget_in_changes_not_commits) {
-  for (int i = 0; i < 5; ++i) commit(2);
-  EXPECT_THAT(sequences(value_of(pull(0, 6))), ElementsAre(1, 2, 3));
-  EXPECT_THAT(sequences(value_of(pull(0, 100))), ElementsAre(1, 2, 3, 4, 5));
-}
-
-TEST_F(StoreTest, a_commit_that_exceeds_the_budget_is_returned_alone_and_whole) {
-  commit(50);
-  commit(1);
-  const PullPage page = value_of(pull(0, 1));
-  EXPECT_THAT(sequences(page), ElementsAre(1));
-  EXPECT_EQ(page.commits[0].changes.size(), 50U);
-  EXPECT_TRUE(page.has_more);
-}
-
-TEST_F(StoreTest, once_a_page_has_a_commit_another_must_fit) {
-  commit(2);
-  commit(3);
-  commit(1);
-  EXPECT_THAT(sequences(value_of(pull(0, 4))), ElementsAre(1)) << "the third would fit, but never before the second";
-  EXPECT_THAT(sequences(value_of(pull(0, 5))), ElementsAre(1, 2));
-}
-
-TEST_F(StoreTest, a_commit_without_changes_counts_as_one) {
-  empty_commit();
-  empty_commit();
-  commit(1);
-  const PullPage page = value_of(pull(0, 2));
-  EXPECT_THAT(sequences(page), ElementsAre(1, 2));
-  EXPECT_THAT(page.commits[0].changes, IsEmpty());
-  EXPECT_THAT(sequences(value_of(pull(0, 3))), ElementsAre(1, 2, 3));
-}
-
-TEST_F(StoreTest, the_cursor_of_an_empty_page_is_the_given_one) {
-  EXPECT_EQ(value_of(pull(0, 10, "nowhere")).next_cursor, Sequence{0});
-  commit(1);
-  const PullPage page = value_of(pull(1, 10));
-  EXPECT_THAT(page.commits, IsEmpty());
-  EXPECT_EQ(page.next_cursor, Sequence{1});
-  EXPECT_FALSE(page.has_more);
-}
-
 TEST_F(StoreTest, negative_and_future_cursors_are_invalid) {
   commit(1);
   expect_refused(pull(-1, 10), errc::invalid_cursor, "cursor -1 of space 's1'");
@@ -173,11 +122,6 @@ TEST_F(StoreTest, negative_and_future_cursors_are_invalid) {
 TEST_F(StoreTest, limits_below_one_are_invalid) {
   expect_refused(pull(0, 0), errc::invalid_limit, "limit 0");
   expect_refused(pull(0, -5), errc::invalid_limit, "limit -5");
-}
-
-TEST_F(StoreTest, the_largest_limit_is_no_limit) {
-  commit(2);
-  EXPECT_EQ(value_of(pull(0, std::numeric_limits<std::int64_t>::max())).commits.size(), 1U);
 }
 
 TEST_F(StoreTest, below_the_horizon_history_is_unavailable_and_pruning_does_not_renumber) {

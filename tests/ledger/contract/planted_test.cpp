@@ -1,0 +1,76 @@
+// The proof of the contract suite: with a bug planted, the promise that it breaks must be red.
+#include <gtest/gtest-spi.h>
+
+#include "ledger/contract/plants.hpp"
+#include "ledger/contract/postgres_adapter.hpp"
+#include "ledger/contract/promises.hpp"
+#include "ledger/contract/steps.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+/// How often the promise fails in this database; an exception is a failure, too.
+int failures_of(const Promise& promise, LedgerAdapter& ledger) {
+  ::testing::TestPartResultArray results;
+  int out = 0;
+  {
+    const ::testing::ScopedFakeTestPartResultReporter reporter(
+        ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);
+    try {
+      promise.keep(ledger);
+    } catch (const std::runtime_error&) {
+      ++out;
+    }
+  }
+  for (int i = 0; i < results.size(); ++i) out += results.GetTestPartResult(i).failed() ? 1 : 0;
+  return out;
+}
+
+class Planted : public ::testing::TestWithParam<Plant> {};
+
+TEST_P(Planted, breaks_its_promise) {
+  PostgresCluster& cluster = PostgresCluster::shared();
+  const std::string conninfo = cluster.create_database();
+  PgSession session(conninfo);
+  for (const SqlEdit& change : GetParam().edits) edit(session, change);
+  const PlantedBug bug(GetParam().name);
+  PostgresAdapter ledger(cluster, conninfo);
+  ledger.declare(suite_groups());
+  EXPECT_GT(failures_of(promise_of(GetParam().promise), ledger), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Planted, ::testing::ValuesIn(plants()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+/// A server that flushes nothing by itself, so that what nobody flushes is lost when it is killed.
+class Durability : public ::testing::Test {
+ protected:
+  Durability() : cluster_({.settings = {"wal_writer_delay=10s"}}), conninfo_(cluster_.create_database()) {
+    PgSession session(conninfo_);
+    session.run("alter database " + session.value("select current_database()") + " set synchronous_commit = off");
+  }
+
+  PostgresCluster cluster_;
+  const std::string conninfo_;
+};
+
+TEST_F(Durability, is_not_left_to_the_settings_of_a_database) {
+  PostgresAdapter ledger(cluster_, conninfo_);
+  promise_of("what_was_told_survives_a_crash").keep(ledger);
+  // Also where a back-end numbers its own commit.
+  PgSession(conninfo_).run("select viewgate.append('a', '[{\"collection\": \"c\", \"key\": [1], \"put\": {}}]')");
+  ASSERT_EQ(PgSession(conninfo_).value("select numbered from viewgate.look()"), "1");
+  ledger.crash();
+  EXPECT_EQ(ledger.watermark("a"), ledger::Sequence{1});
+}
+
+TEST_F(Durability, that_is_not_forced_is_missed) {
+  PgSession session(conninfo_);
+  edit(session, {"force_durable", "('off', 'local', 'remote_write')", "('never')"});
+  const PlantedBug bug("async_commit");
+  PostgresAdapter ledger(cluster_, conninfo_);
+  EXPECT_GT(failures_of(promise_of("what_was_told_survives_a_crash"), ledger), 0);
+}
+
+}  // namespace
+}  // namespace viewgate::testing

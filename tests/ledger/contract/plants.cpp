@@ -1,0 +1,81 @@
+#include "ledger/contract/plants.hpp"
+
+#include "ledger/planted.hpp"
+
+namespace viewgate::testing {
+
+std::vector<Plant> plants() {
+  return {
+      {"lose_commit", "a_mutations_commit_carries_its_receipt_with_acknowledgement"},
+      {"receipt_differs", "a_replay_gives_the_stored_receipt_and_consumes_nothing"},
+      {"process_again", "a_replay_gives_the_stored_receipt_and_consumes_nothing"},
+      {"accept_gap", "a_gap_names_the_expected_number_and_consumes_nothing"},
+      {"ignore_body", "another_body_under_a_used_number_is_a_conflict_and_consumes_nothing"},
+      {"ignore_principal", "a_client_belongs_to_the_principal_that_used_it_first"},
+      {"ignore_groups", "a_mutation_conflicts_only_where_it_touches_a_group_that_moved_since_its_base"},
+      {"tell_no_op", "a_no_op_leaves_a_receipt_and_no_change"},
+      {"keep_refused", "a_permanent_rejection_leaves_a_receipt_and_no_change"},
+      {"stale_before", "each_before_is_the_after_that_preceded_it_and_stays"},
+      {"future_cursor", "negative_and_future_cursors_and_limits_below_one_are_invalid"},
+      {"ignore_horizon", "a_read_below_the_horizon_is_history_unavailable"},
+      {"number_in_any_order",
+       "the_order_of_numbers_is_the_order_of_commits",
+       {{"look", "order by g.last)", "order by g.last desc)"},
+        {"number", "order by g.last)", "order by g.last desc)"}}},
+      {"skip_what_ran", "a_late_commit_is_not_skipped", {{"look", "where w.txid = any(running)", "where false"}}},
+      {"withhold_large_commits",
+       "a_commit_that_exceeds_the_budget_is_returned_alone_and_whole",
+       {{"read_log", "or b.total = greatest(b.changes, 1)", ""}}},
+      {"ordinals_from_one",
+       "sequences_count_from_one_and_ordinals_from_zero",
+       {{"read_log", "row_number() over (order by h.counter) - 1", "row_number() over (order by h.counter)"}}},
+      {"one_stamp_for_all",
+       "sequences_count_from_one_and_ordinals_from_zero",
+       {{"random_mark", "uuid_hash_extended(gen_random_uuid(), 0)", "1"}}},
+      {"prune_one_more",
+       "pruning_moves_the_horizon_and_renumbers_nothing",
+       {{"prune_before", "least($2,", "least($2 + 1,"}}},
+      {"prune_what_is_readable",
+       "pruning_moves_the_horizon_and_renumbers_nothing",
+       {{"prune_batch", "and o.sequence < (", "and o.sequence <= ("}}},
+      {"begin_again_at_one",
+       "numbering_goes_on_when_everything_is_pruned",
+       {{"spaces", "h.retained_from - 1", "0::bigint"}}},
+      {"tombstone_as_update",
+       "a_tombstone_is_a_change_of_kind_deleted",
+       {{"append", "when new is null then 'd'", "when new is null then 'u'"}}},
+      {"forget_groups",
+       "changes_name_the_groups_that_moved",
+       {{"append", "old::text, new::text, moved)", "old::text, new::text, null)"}}},
+      {"version_stands_still",
+       "a_mutation_conflicts_only_where_it_touches_a_group_that_moved_since_its_base",
+       {{"append", "stood || viewgate.versions_of(moved, -part)", "stood"}}},
+      {"forget_where_from",
+       "every_commit_says_where_it_came_from",
+       {{"write_mutations", "u.request_id, u.fields, u.principal", "null, null, u.principal"}}},
+  };
+}
+
+void edit(PgSession& session, const SqlEdit& change) {
+  const std::string name = change.object;
+  const bool is_view = session.value("select to_regclass('viewgate.' || $1) is not null", {name}) == "t";
+  std::string text = is_view ? "create or replace view viewgate." + name + " as " +
+                                   session.value("select pg_get_viewdef(to_regclass('viewgate.' || $1))", {name})
+                             : session.value(
+                                   "select pg_get_functiondef(p.oid) from pg_proc p where p.proname = $1 and "
+                                   "p.pronamespace = 'viewgate'::regnamespace",
+                                   {name});
+  const std::string from = change.from;
+  std::size_t at = text.find(from);
+  if (at == std::string::npos)
+    throw std::runtime_error("viewgate." + name + " has no '" + from + "' to plant a bug in");
+  for (; at != std::string::npos; at = text.find(from, at + std::string_view(change.to).size())) {
+    text.replace(at, from.size(), change.to);
+  }
+  session.run(text);
+}
+
+PlantedBug::PlantedBug(const char* name) { ledger::planted_bug() = name; }
+PlantedBug::~PlantedBug() { ledger::planted_bug() = nullptr; }
+
+}  // namespace viewgate::testing
