@@ -52,7 +52,9 @@ struct Hostile {
 
 const std::vector<Hostile>& hostile() {
   static const std::vector<Hostile> all{
-      {"serializable", {"default_transaction_isolation = serializable", "default_transaction_deferrable = on"}},
+      {"serializable",
+       {"default_transaction_isolation = serializable", "default_transaction_deferrable = on"},
+       "-c default_transaction_isolation=repeatable\\\\ read"},  // or it would be told to try again, as any such transaction
       {"repeatable_read", {"default_transaction_isolation = 'repeatable read'"}},
       {"read_only", {"default_transaction_read_only = on"}, "-c default_transaction_read_only=off"},
       {"without_durability", {"synchronous_commit = off"}},
