@@ -60,9 +60,11 @@ function listen(page: Page): Promise<void> {
   return page.evaluate(() => {
     globalThis.moves = [];
     globalThis.board.cards.view.subscribe((change) => {
+      const { sequence } = change;
       for (const kind of ['entered', 'left', 'deleted'] as const) {
-        for (const item of change[kind]) globalThis.moves.push({ title: item.record.title, kind, sequence: change.sequence });
+        for (const item of change[kind]) globalThis.moves.push({ title: item.record.title, kind, sequence });
       }
+      for (const { after } of change.updated) globalThis.moves.push({ title: after.record.title, kind: 'updated', sequence });
     });
   });
 }
@@ -115,14 +117,17 @@ afterAll(async () => {
 
 describe('the board', () => {
   it('a_card_that_is_handed_over_leaves_one_screen_and_enters_the_other_in_the_same_commit', async () => {
-    const [ben, chloe] = [await signIn('ben'), await signIn('chloe')];
-    await Promise.all([listen(ben), listen(chloe)]);
+    const [ada, ben, chloe] = [await signIn('ada'), await signIn('ben'), await signIn('chloe')];
+    await Promise.all([listen(ada), listen(ben), listen(chloe)]);
     expect(await card(chloe, 'Price page').count()).toBe(0);
     await assign(ben, 'Price page', 'chloe');
     await card(chloe, 'Price page').waitFor(bound);
     await card(ben, 'Price page').waitFor({ state: 'detached', ...bound });
     const [left, entered] = [await moved(ben, 'Price page', 'left'), await moved(chloe, 'Price page', 'entered')];
     expect(entered).toBe(left);
+    // Who leads sees it all the time, and in that commit that it has another owner.
+    expect(await moved(ada, 'Price page', 'updated')).toBe(left);
+    expect(await card(ada, 'Price page').count()).toBe(1);
     await isConfirmed(ben);
     await screenshot('chloe', chloe);
   });

@@ -161,6 +161,44 @@ describe('a client', () => {
     }
   });
 
+  it('a_page_that_is_looked_at_again_and_a_network_that_is_back_end_the_wait', async () => {
+    const woken = new Map<string, () => void>();
+    const page = { visibilityState: 'hidden' };
+    const globals = {
+      document: page,
+      addEventListener: (name: string, wake: () => void, { signal }: { signal: AbortSignal }) => {
+        woken.set(name, wake);
+        signal.addEventListener('abort', () => woken.delete(name));
+      },
+    };
+    for (const [name, value] of Object.entries(globals)) Object.defineProperty(globalThis, name, { value, configurable: true });
+    try {
+      // No timer ever rings by itself, as in a page that is frozen.
+      let rings: (() => void)[] = [];
+      const timers = { set: (ring: () => void) => rings.push(ring), clear: () => undefined, now: () => Date.now(), random: () => 0 };
+      const client = open({ timers });
+      await eventually('it is online', () => client.status === 'online');
+      for (const name of ['visibilitychange', 'online']) {
+        page.visibilityState = 'hidden';
+        server.cut();
+        await eventually('it is offline', () => client.status === 'offline');
+        // Of the first break the wait is short as it is; only what a wake-up sets rings here.
+        rings = [];
+        woken.get(name)?.();
+        expect(rings.length).toBe(0);
+        page.visibilityState = 'visible';
+        woken.get(name)?.();
+        expect(rings.length).toBe(1);
+        rings[0]?.();
+        await eventually('it is online again', () => client.status === 'online');
+      }
+      client.close();
+      expect(woken.size).toBe(0);
+    } finally {
+      for (const name of Object.keys(globals)) Reflect.deleteProperty(globalThis, name);
+    }
+  });
+
   it('a_token_provider_that_fails_is_asked_again', async () => {
     const errors: ClientError[] = [];
     let calls = 0;

@@ -97,6 +97,15 @@ describe('tabs', () => {
     await eventually('it is back', () => view.status === 'live' && isQuery(view));
   });
 
+  it('where_a_browser_has_no_locks_each_tab_connects_by_itself', async () => {
+    uninstall();
+    const views = [watch(open()), watch(open())];
+    await Promise.all(views.map((view) => view.whenReady()));
+    server.ledger.write(server.random, '1');
+    await eventually('both follow', () => views.every((view) => isQuery(view)));
+    expect(server.connections).toBe(2);
+  });
+
   it('tabs_of_different_principals_share_nothing', async () => {
     const views = [watch(open()), watch(open('bob'))];
     await Promise.all(views.map((view) => view.whenReady()));

@@ -1,9 +1,8 @@
-// What the client costs: node_modules/.bin/vite-node measure.ts. Prints one line of JSON. The fold alone, in Node: the network and
-// drawing are apart.
+// What the fold alone costs, in Node: the network and drawing are apart.
 
-import { Machine } from '../../client/src/state.js';
-import { newSubscription } from '../../client/src/subscriptions.js';
-import { hostOf } from './support/host.js';
+import { Machine } from '../../../client/src/state.js';
+import { newSubscription } from '../../../client/src/subscriptions.js';
+import { hostOf } from './host.js';
 
 const records = 100_000;
 const perDocument = 200;
@@ -51,20 +50,21 @@ function fold(machine: Machine, perMessage: number): number {
 }
 
 const gc = (globalThis as { gc?: () => void }).gc ?? (() => undefined);
-bootstrap();
-gc();
-const before = process.memoryUsage().heapUsed;
-const { machine, milliseconds, bytes } = bootstrap();
-gc();
-const heap = process.memoryUsage().heapUsed - before;
-process.stdout.write(
-  `${JSON.stringify({
+
+export function measureFold(): object {
+  bootstrap();
+  gc();
+  const before = process.memoryUsage().heapUsed;
+  const { machine, milliseconds, bytes } = bootstrap();
+  gc();
+  const heap = process.memoryUsage().heapUsed - before;
+  return {
     records,
-    bootstrap_ms: Math.round(milliseconds),
-    bootstrap_megabytes_per_second: Math.round(bytes / 1_000 / milliseconds),
-    heap_megabytes: Math.round(heap / 1e5) / 10,
+    fold_ms: Math.round(milliseconds),
+    fold_megabytes_per_second: Math.round(bytes / 1_000 / milliseconds),
+    node_heap_megabytes: Math.round(heap / 1e5) / 10,
     text_megabytes: Math.round(bytes / 1e5) / 10,
     commits_per_second_1: fold(machine, 1),
     commits_per_second_50: fold(machine, 50),
-  })}\n`,
-);
+  };
+}

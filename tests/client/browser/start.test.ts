@@ -1,0 +1,96 @@
+// Goal: the five minutes of docs/client.md are true: what stands there, as it stands there, shows the view. Method: the two programs are
+// cut out of the document, the plain page is opened, the other is built by Vite with the published packages; the built gateway and
+// PostgreSQL with pgbench's tables, in Chromium.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { build } from 'vite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Stack } from '../support/stack.js';
+
+const at = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+const bound = { timeout: 60_000 };
+const stack = new Stack();
+let browser: Browser;
+let rows: string[];
+
+/** The first piece of code of that language in the document. */
+function codeOf(language: string): string {
+  const [, code] = new RegExp('```' + language + '\\n([^]*?)```').exec(readFileSync(at('docs/client.md'), 'utf8')) ?? [];
+  if (code === undefined) throw new Error(`docs/client.md has no ${language}`);
+  return code.replace(/wss?:\/\/[^/']+/, new URL(stack.socketUrl).origin.replace(/^http/, 'ws'));
+}
+
+/** A page of the page server's origin, where `/token` is that of a teller. */
+async function blank(): Promise<Page> {
+  const page = await browser.newPage();
+  const token = await stack.token('teller-3', '3');
+  await page.route('**/token', (route) => route.fulfill({ contentType: 'text/plain', body: token }));
+  await page.goto(`${stack.page}config`);
+  return page;
+}
+
+async function showsRows(page: Page, selector: string): Promise<void> {
+  await page.waitForFunction(([list, count]) => document.querySelectorAll(list as string).length === count, [selector, rows.length] as const, bound);
+  const shown = await page.locator(selector).allTextContents();
+  expect(shown.sort()).toEqual([...rows].sort());
+}
+
+beforeAll(async () => {
+  await stack.start();
+  // Few enough to be looked at: pgbench's tables begin at zero.
+  await stack.query(`update pgbench_accounts set bid = 3, abalance = -aid where aid <= 20`);
+  await stack.settledHead('3');
+  rows = await stack.query(`select aid || ': ' || abalance from pgbench_accounts where bid = 3 and abalance < 0`);
+  browser = await stack.openBrowser();
+});
+
+afterAll(() => stack.stop());
+
+describe('the five minutes', () => {
+  it('a_plain_page_without_a_bundler_shows_the_view', async () => {
+    const page = await blank();
+    await page.setContent(codeOf('html'));
+    await showsRows(page, '#list li');
+  });
+
+  it('vite_and_react_show_the_view', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'viewgate-start-'));
+    try {
+      // What the document leaves to the reader: the types of records, how a row looks, and React's own import.
+      const rest = `
+        import { createRoot } from 'react-dom/client';
+        interface Account { aid: number; abalance: number }
+        const Row = ({ account }: { account: Account }) => <li>{\`\${account.aid}: \${account.abalance}\`}</li>;`;
+      writeFileSync(join(folder, 'main.tsx'), rest + codeOf('tsx'));
+      const packages = at('tests/client/node_modules');
+      const alias = {
+        '@viewgate/client': at('client/lib/index.js'),
+        '@viewgate/react': at('client/react/src/index.ts'),
+        'react-dom': join(packages, 'react-dom'),
+        react: join(packages, 'react'),
+      };
+      const lib = { entry: join(folder, 'main.tsx'), formats: ['iife' as const], name: 'start', fileName: () => 'start.js' };
+      await build({
+        root: folder,
+        configFile: false,
+        logLevel: 'error',
+        define: { 'process.env.NODE_ENV': '"production"' },
+        mode: 'production',
+        esbuild: { jsx: 'automatic', jsxDev: false },
+        resolve: { alias },
+        build: { lib, outDir: join(folder, 'out') },
+      });
+      const page = await blank();
+      await page.setContent('<!doctype html><div id="root"></div>');
+      await page.addScriptTag({ content: readFileSync(join(folder, 'out/start.js'), 'utf8') });
+      await showsRows(page, '#root li');
+      await page.locator('#root ul[aria-busy="false"]').waitFor(bound);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
