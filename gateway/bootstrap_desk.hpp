@@ -1,23 +1,30 @@
 // Makes the snapshots that subscriptions start from: one read per group for everyone who asks meanwhile, encoded once
-// into documents of bounded size that all of them share, and kept for a short while for those who come a little later
-// (they catch up from the log).
+// into documents of bounded size that all of them share, and kept for a while for those who come a little later (they catch
+// up from the log).
 //
-// Bounded: reads at once, readers that wait, bytes of one snapshot, bytes of all together (counted until the last
-// socket let go of them). Beyond a bound the answer is `unavailable` and when to ask again. Owned by the engine's
-// thread; `reader` must outlive it.
+// No snapshot of the database is held for long: a view is read in pages of its key, each in a snapshot of its own, and the
+// log between the first and the last of them makes the whole exact (see SnapshotBuilder). A view of one page, which nearly
+// all are, needs no more than that.
+//
+// Bounded: reads at once, readers that wait, bytes of one snapshot, bytes of all together in memory and in files (counted
+// until the last socket let go of them). Beyond a bound the answer is `unavailable` and when to ask again. Owned by the
+// engine's thread, but for the builder of a flight, which is its reader's while that reads; `reader` must outlive it.
 #pragma once
 
 #include <atomic>
 #include <deque>
-#include <map>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "gateway/active_model.hpp"
 #include "gateway/engine_options.hpp"
+#include "gateway/snapshot_builder.hpp"
 #include "ledger/ports.hpp"
+#include "projection/pushdown.hpp"
 
 namespace viewgate::gateway {
 
@@ -54,43 +61,53 @@ class BootstrapDesk {
   /// Lets go of snapshots that are kept for too long.
   void tick();
 
-  [[nodiscard]] std::size_t bytes() const { return budget_->load(std::memory_order_relaxed); }
+  /// Of all that are read, kept or written to sockets.
+  [[nodiscard]] std::size_t memory_bytes() const { return room_->memory.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t disk_bytes() const { return room_->disk->bytes(); }
 
  private:
-  using Budget = std::atomic<std::size_t>;  // also counted down on reactors' threads, where the last owner may be
-
   struct Flight {
-    GroupSpecPtr spec;
-    ledger::Position head;  ///< known when the first one asked: the snapshot is taken later
-    ledger::Sequence erased_through;
+    Flight(GroupSpecPtr group, ledger::Position known, const EngineLimits& limits, std::shared_ptr<SnapshotRoom> room);
+
+    const GroupSpecPtr spec;
+    const ledger::Position head;  ///< known when the first one asked: every page is read later
+    const projection::ReadPlan plan;
+    ledger::Sequence erased_through{};
     std::vector<BootstrapAsker> askers;
-    std::vector<std::shared_ptr<const std::string>> chunks;
-    std::string records;  ///< of the chunk that is being filled
-    std::size_t bytes = 0;
-    bool forgotten = false;
-    bool damaged = false;    ///< a row was not what to_jsonb prints
-    bool too_large = false;  ///< for this snapshot's own bound, or for that of all
+    SnapshotBuilder builder;
+    std::optional<ledger::Position> first;  ///< page
+    ledger::Position last;                  ///< page, which is what the whole will be of
+    std::size_t page_rows = 0;              ///< asked for
+    std::size_t rows_before = 0;            ///< the page that is read
+    TimePoint begun;
+    TimePoint page_begun;
+    bool has_last = false;  ///< the log was read up to `last` and is of one history with it
+    std::atomic<bool> is_forgotten{false};
   };
   using FlightPtr = std::shared_ptr<Flight>;
 
   struct Kept {
     std::shared_ptr<const SnapshotChunks> snapshot;
     TimePoint until;
+    std::int64_t commits_max = 0;
   };
 
   [[nodiscard]] std::shared_ptr<const SnapshotChunks> kept(const GroupId& group, ledger::Sequence head);
+  [[nodiscard]] bool has_room();
   void take_off();
-  void read(const FlightPtr& flight);
-  [[nodiscard]] bool on_row(Flight& flight, std::string_view row);
-  void close_chunk(Flight& flight);
-  void land(const FlightPtr& flight, const ledger::Result<ledger::Position>& at);
-  void deliver(Flight& flight, ledger::Position at);
-  [[nodiscard]] Refusal refusal_for(const Flight& flight, const ledger::Error& error) const;
+  void read_page(const FlightPtr& flight);
+  void on_page(const FlightPtr& flight, const ledger::Result<ledger::Position>& at);
+  [[nodiscard]] std::size_t next_page_rows(const Flight& flight) const;
+  void catch_up(const FlightPtr& flight, ledger::Position from);
+  void on_caught_up(const FlightPtr& flight, ledger::Position from, const ledger::Result<ledger::Position>& reached);
+  void land(const FlightPtr& flight, const ledger::Result<void>& read);
+  void deliver(Flight& flight);
+  void give_up(const Flight& flight, const ledger::Error& error);
 
   const EngineLimits& limits_;
   const EngineSurroundings& surroundings_;
   ledger::LogReader& reader_;
-  const std::shared_ptr<Budget> budget_ = std::make_shared<Budget>(0);
+  const std::shared_ptr<SnapshotRoom> room_;
   std::unordered_map<GroupId, FlightPtr, GroupIdHash> flights_;  // waiting and reading
   std::deque<FlightPtr> queue_;                                  // waiting
   std::size_t reading_ = 0;

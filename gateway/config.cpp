@@ -165,8 +165,8 @@ class Reading {
     if (config_.time_heartbeat * 2 >= config_.time_silence) {
       problem("time.silence must be more than twice time.heartbeat, else one lost answer ends a connection");
     }
-    if (config_.snapshot_bytes > config_.snapshot_total_bytes) {
-      problem("snapshot.total_bytes must be at least snapshot.bytes");
+    if (config_.snapshot_memory_bytes > config_.snapshot_total_bytes) {
+      problem("snapshot.total_bytes must be at least snapshot.memory_bytes");
     }
     if (config_.look_busy > config_.look_quiet || config_.look_quiet > config_.look_idle) {
       problem("ledger.look_busy, ledger.look_quiet and ledger.look_idle must not fall");

@@ -78,8 +78,12 @@ struct Config {
   std::int64_t snapshot_concurrent = 0;
   std::int64_t snapshot_queue = 0;
   std::int64_t snapshot_bytes = 0;
+  std::int64_t snapshot_memory_bytes = 0;
   std::int64_t snapshot_total_bytes = 0;
+  std::int64_t snapshot_disk_bytes = 0;
+  std::string snapshot_directory;
   std::int64_t snapshot_chunk_bytes = 0;
+  std::chrono::milliseconds snapshot_hold{};
   std::chrono::milliseconds snapshot_time{};
   std::chrono::milliseconds snapshot_reuse{};
   std::int64_t snapshot_reuse_commits = 0;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <string>
 
 #include "gateway/ports.hpp"
 
@@ -22,10 +23,15 @@ struct EngineLimits {
   std::size_t reactor_backlog_bytes = 64 * mebibyte;  ///< posted to one reactor and not yet taken by it
   std::size_t snapshot_concurrent = 2;
   std::size_t snapshot_queue = 256;
-  std::size_t snapshot_bytes = 256 * mebibyte;
-  std::size_t snapshot_total_bytes = 512 * mebibyte;
+  std::size_t snapshot_bytes = 256 * mebibyte;         ///< of one
+  std::size_t snapshot_memory_bytes = 256 * mebibyte;  ///< of one; and of what changed while it was read
+  std::size_t snapshot_total_bytes = 512 * mebibyte;   ///< of all in memory; above either they go on in files
+  std::size_t snapshot_disk_bytes = 0;                 ///< of all in files; 0: there are none
+  std::string snapshot_directory = "/var/tmp";
   std::size_t snapshot_chunk_bytes = 64 * std::size_t{1024};
-  std::chrono::milliseconds snapshot_time{30'000};
+  std::size_t snapshot_page_rows = 20'000;          ///< of the first page; those after it follow from how long it took
+  std::chrono::milliseconds snapshot_hold{1'000};   ///< how long a page should take
+  std::chrono::milliseconds snapshot_time{30'000};  ///< the longest that one may take
   std::chrono::milliseconds snapshot_reuse{2'000};
   std::int64_t snapshot_reuse_commits = 2'000;
   std::chrono::milliseconds progress_interval{2'000};

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "gateway/protocol.hpp"
+#include "gateway/spill.hpp"
 #include "ledger/commit.hpp"
 #include "ledger/error.hpp"
 #include "ledger/mutation.hpp"
@@ -81,11 +82,19 @@ struct History {
   std::string position_token;  ///< sealed `through`, for the `ready` document
 };
 
-/// A bootstrap, complete: snapshot documents in chunks of bounded size, shared by everyone who asked for the group.
+/// A bootstrap, complete: snapshot documents in chunks of bounded size, shared by everyone who asked for the group. Each is
+/// one or more complete documents, each ended by a newline.
 struct SnapshotChunks {
   ledger::Position at;
   std::string position_token;                              ///< sealed `at`
-  std::vector<std::shared_ptr<const std::string>> chunks;  ///< complete documents, each ended by a newline
+  std::vector<std::shared_ptr<const std::string>> chunks;  ///< those in memory come first
+  std::shared_ptr<const SpilledTexts> spilled;             ///< null: that is all
+
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t out = spilled ? spilled->bytes() : 0;
+    for (const auto& each : chunks) out += each->size();
+    return out;
+  }
 };
 
 /// Why a history or bootstrap could not be had.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gateway/errors.hpp"
+#include "gateway/log.hpp"
 #include "gateway/protocol_json.hpp"
 #include "gateway/session.hpp"
 
@@ -87,10 +88,8 @@ std::optional<std::chrono::steady_clock::time_point> Subscription::snapshot_dead
     std::chrono::steady_clock::time_point now) {
   if (stage_ != Stage::snapshot) return std::nullopt;
   if (!snapshot_deadline_) {
-    std::size_t bytes = 0;
-    for (const auto& chunk : snapshot_->chunks) bytes += chunk->size();
     const auto& options = fanout_.options();
-    const auto at_that_rate = std::chrono::milliseconds(bytes * 1000 / options.snapshot_bytes_per_second);
+    const auto at_that_rate = std::chrono::milliseconds(snapshot_->bytes() * 1000 / options.snapshot_bytes_per_second);
     snapshot_deadline_ = now + options.no_progress + at_that_rate;
   }
   return snapshot_deadline_;
@@ -198,11 +197,30 @@ bool Subscription::write_chunk(Message& message) {
     ++next_chunk_;
     return true;
   }
+  if (snapshot_->spilled && next_chunk_ < snapshot_->chunks.size() + snapshot_->spilled->count()) {
+    return write_spilled(message);
+  }
   stand_at(snapshot_->at);
   message.own(ready_document(at_.sequence, snapshot_->position_token));
   moved_ = true;
   message.keep(std::move(snapshot_));
   step(Event::snapshot_written);
+  return true;
+}
+
+/// Read only when it is its turn: a reader that waits holds nothing of it.
+bool Subscription::write_spilled(Message& message) {
+  const std::size_t index = next_chunk_ - snapshot_->chunks.size();
+  if (!message.takes(snapshot_->spilled->size_of(index))) return false;
+  auto text = snapshot_->spilled->text(index);
+  if (!text) {
+    log::error("bootstrap_not_readable", {{"space", spec().space}});
+    session_.close(close_code::internal_error,
+                   "a snapshot could not be read; resume the other views, and ask for this anew");
+    return false;
+  }
+  message.own(*std::move(text));
+  ++next_chunk_;
   return true;
 }
 

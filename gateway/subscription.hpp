@@ -90,6 +90,7 @@ class Subscription {
 
   [[nodiscard]] bool write_some(Message& message);
   [[nodiscard]] bool write_chunk(Message& message);
+  [[nodiscard]] bool write_spilled(Message& message);
   [[nodiscard]] bool write_history(Message& message);
   [[nodiscard]] bool write_ring(Message& message);
   void stand_at(ledger::Position position);

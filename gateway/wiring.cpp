@@ -73,8 +73,12 @@ EngineLimits engine_limits(const Config& config) {
   out.snapshot_concurrent = size_of(config.snapshot_concurrent);
   out.snapshot_queue = size_of(config.snapshot_queue);
   out.snapshot_bytes = size_of(config.snapshot_bytes);
+  out.snapshot_memory_bytes = size_of(config.snapshot_memory_bytes);
   out.snapshot_total_bytes = size_of(config.snapshot_total_bytes);
+  out.snapshot_disk_bytes = size_of(config.snapshot_disk_bytes);
+  out.snapshot_directory = config.snapshot_directory;
   out.snapshot_chunk_bytes = size_of(config.snapshot_chunk_bytes);
+  out.snapshot_hold = config.snapshot_hold;
   out.snapshot_time = config.snapshot_time;
   out.snapshot_reuse = config.snapshot_reuse;
   out.snapshot_reuse_commits = config.snapshot_reuse_commits;

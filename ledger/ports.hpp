@@ -52,6 +52,9 @@ struct SnapshotQuery {
   std::string space;
   std::vector<std::string> tables;  ///< quoted, qualified
   std::string sql;
+  // What the statement says, for a reader that is not PostgreSQL: it reads a page.
+  std::string after;         ///< rows with a greater key; empty: from the first on
+  std::size_t rows_max = 0;  ///< so many, in the order of their keys; 0: all rows, in any order
 };
 
 /// The receipts of a client with numbers above `after`, in order: at most `count_max`, and not more than `bytes_max` of text

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "gateway/engine_world.hpp"
 #include "gateway/protocol_json.hpp"
 
@@ -172,9 +174,10 @@ TEST_F(EngineBootstrap, one_beyond_its_bound_is_given_up_and_its_memory_is_free_
 }
 
 TEST_F(EngineBootstrap, memory_counts_until_the_last_holder_lets_go) {
+  std::string document;
+  append_snapshot(document, overdrawn->channel, R"([{"key":[1],"record":{"id":1,"balance":-1}}])");
   EngineLimits limits;
-  limits.snapshot_chunk_bytes = 50;
-  limits.snapshot_total_bytes = 100;
+  limits.snapshot_total_bytes = document.size() + 1;  // exactly one
   start(limits);
   const auto reply = world->ask_bootstrap(overdrawn);
   EXPECT_TRUE(world->reader.snapshots[0].on_row(account(1, -1)));
@@ -188,6 +191,149 @@ TEST_F(EngineBootstrap, memory_counts_until_the_last_holder_lets_go) {
   *reply = Refusal{ErrorCode::bad_request};
   static_cast<void>(world->ask_bootstrap(owned));
   EXPECT_THAT(world->reader.snapshots, SizeIs(2));
+}
+
+/// The records of a snapshot, wherever they lie, as key -> record.
+std::map<std::string, std::string> records_of(const SnapshotChunks& snapshot) {
+  std::string text;
+  for (const auto& chunk : snapshot.chunks) text += *chunk;
+  for (std::size_t i = 0; snapshot.spilled && i < snapshot.spilled->count(); ++i) text += *snapshot.spilled->text(i);
+  std::map<std::string, std::string> out;
+  for (const auto document : split_documents(text)) {
+    const auto parsed = std::get<Snapshot>(*parse_server_document(document));
+    const auto records = read_records(parsed.records).value();
+    for (const auto& each : records) {
+      EXPECT_TRUE(out.emplace(each.key, each.record).second) << each.key << " stands twice";
+    }
+  }
+  return out;
+}
+
+TEST_F(EngineBootstrap, a_view_of_several_pages_is_made_exact_by_the_log_between_them) {
+  for (const std::size_t memory : {std::size_t{1}, std::size_t{200}, mebibyte}) {
+    EngineLimits limits;
+    limits.snapshot_page_rows = 2;
+    limits.snapshot_chunk_bytes = 30;
+    limits.snapshot_total_bytes = memory;
+    limits.snapshot_disk_bytes = mebibyte;
+    limits.snapshot_hold = std::chrono::milliseconds(0);  // pages do not grow
+    start(limits);
+    const auto reply = world->ask_bootstrap(overdrawn);
+    auto& reader = world->reader;
+    const auto page = [&](std::vector<std::string> rows, std::int64_t sequence) {
+      ASSERT_FALSE(reader.snapshots.empty());
+      auto snapshot = std::move(reader.snapshots.front());
+      reader.snapshots.pop_front();
+      for (const auto& row : rows) EXPECT_TRUE(snapshot.on_row(row));
+      snapshot.done(at(sequence));
+    };
+    EXPECT_EQ(reader.snapshots.front().query.after, "");
+    page({account(1, -1), account(2, -2)}, 5);
+    EXPECT_EQ(reader.snapshots.front().query.after, "[2]");
+    page({account(3, -30)}, 9);  // the second page has one row where it may have one
+    EXPECT_EQ(reader.snapshots.front().query.after, "[3]");
+    page({}, 9);
+    ASSERT_THAT(reader.reads, SizeIs(1));
+    EXPECT_EQ(reader.reads[0].after, at(5));
+    reader.reads[0].on_part(change(6, 1, -1, 10));    // leaves after its page was read
+    reader.reads[0].on_part(change(7, 3, -3, -30));   // its page shows it already
+    reader.reads[0].on_part(change(8, 4, 4, -4));     // enters behind the reader's back
+    reader.reads[0].on_part(change(9, 0, 5, 7));      // was never inside
+    reader.reads[0].on_part(change(10, 2, -2, -20));  // after the last page: the stream's
+    reader.reads[0].done(at(10));
+    world->run();
+    const auto snapshot = chunks_of(*reply);
+    EXPECT_EQ(snapshot->at, at(9));
+    EXPECT_EQ(snapshot->spilled != nullptr, memory < mebibyte);
+    EXPECT_THAT(records_of(*snapshot), ::testing::ElementsAre(::testing::Pair("[2]", R"({"id":2,"balance":-2})"),
+                                                              ::testing::Pair("[3]", R"({"id":3,"balance":-30})"),
+                                                              ::testing::Pair("[4]", R"({"id":4,"balance":-4})")));
+  }
+}
+
+TEST_F(EngineBootstrap, pages_of_two_histories_are_not_put_together) {
+  EngineLimits limits;
+  limits.snapshot_page_rows = 1;
+  for (const ledger::Position second : {at(5), ledger::Position{at(6).sequence, ledger::Stamp{99}}, at(7, 9)}) {
+    start(limits);
+    const auto reply = world->ask_bootstrap(overdrawn);
+    EXPECT_TRUE(world->reader.snapshots[0].on_row(account(1, -5)));
+    world->reader.snapshots[0].done(at(6));
+    ASSERT_THAT(world->reader.snapshots, SizeIs(2));
+    world->reader.snapshots[1].done(second);
+    if (!world->reader.reads.empty()) {
+      world->reader.reads[0].on_part(change(7, 1, -5, -6));
+      world->reader.reads[0].done(at(7));
+    }
+    world->run();
+    EXPECT_EQ(error_of(*reply), ErrorCode::unavailable);
+  }
+}
+
+TEST_F(EngineBootstrap, a_log_that_cannot_be_read_or_says_too_much_refuses_and_it_works_again) {
+  EngineLimits limits;
+  limits.snapshot_page_rows = 1;
+  limits.snapshot_memory_bytes = 400;
+  start(limits);
+  auto& reader = world->reader;
+  const auto read_two_pages = [&] {
+    reader.snapshots.clear();
+    const auto reply = world->ask_bootstrap(overdrawn);
+    EXPECT_TRUE(reader.snapshots.back().on_row(account(1, -1)));
+    reader.snapshots.back().done(at(5));
+    reader.snapshots.back().done(at(9));
+    return reply;
+  };
+  const auto pruned = read_two_pages();
+  reader.reads.back().done(ledger::Error{ledger::errc::history_unavailable, "", "below the horizon"});
+  world->run();
+  EXPECT_EQ(error_of(*pruned), ErrorCode::unavailable);
+  const auto too_much = read_two_pages();
+  for (int id = 6; id <= 9; ++id) reader.reads.back().on_part(change(id, id, 1, -1));
+  reader.reads.back().done(at(9));
+  world->run();
+  EXPECT_EQ(error_of(*too_much), ErrorCode::unavailable);
+  const auto right = read_two_pages();
+  reader.reads.back().on_part(change(9, 1, -1, -9));
+  reader.reads.back().done(at(9));
+  world->run();
+  EXPECT_THAT(records_of(*chunks_of(*right)),
+              ::testing::ElementsAre(::testing::Pair("[1]", R"({"id":1,"balance":-9})")));
+}
+
+TEST_F(EngineBootstrap, what_is_in_files_is_bounded_and_what_is_only_kept_makes_room) {
+  EngineLimits limits;
+  limits.snapshot_memory_bytes = 1;
+  limits.snapshot_disk_bytes = 250;
+  start(limits);
+  const auto fill = [&](const std::shared_ptr<BootstrapReply>& reply, int rows) {
+    auto snapshot = std::move(world->reader.snapshots.back());
+    for (int id = 0; id < rows; ++id) static_cast<void>(snapshot.on_row(account(id, -1)));
+    snapshot.done(at(5));
+    world->run();
+    return std::holds_alternative<Refusal>(*reply);
+  };
+  const auto first = world->ask_bootstrap(overdrawn);
+  EXPECT_FALSE(fill(first, 3));
+  const auto owned = spec_of(model, subscribe_to("owned", R"({"owner":"ann"})"));
+  world->engine.join(0, owned);
+  const auto held = world->ask_bootstrap(owned);
+  EXPECT_TRUE(fill(held, 3)) << "a socket still holds the first one";
+  *first = Refusal{ErrorCode::bad_request};
+  EXPECT_FALSE(fill(world->ask_bootstrap(owned), 3)) << "and it was not kept for later ones any more";
+}
+
+TEST_F(EngineBootstrap, a_directory_that_is_not_there_refuses_and_leaves_memory_free) {
+  EngineLimits limits;
+  limits.snapshot_memory_bytes = 1;
+  limits.snapshot_disk_bytes = mebibyte;
+  limits.snapshot_directory = "/nowhere/at/all";
+  start(limits);
+  const auto reply = world->ask_bootstrap(overdrawn);
+  EXPECT_TRUE(world->reader.snapshots[0].on_row(account(1, -1)));
+  world->reader.snapshots[0].done(at(5));
+  world->run();
+  EXPECT_EQ(error_of(*reply), ErrorCode::unavailable);
 }
 
 TEST_F(EngineBootstrap, too_long_and_away_have_their_names) {

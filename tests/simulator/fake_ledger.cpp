@@ -216,6 +216,17 @@ void FakeReader::read(std::string space, ledger::Position after, std::size_t byt
       });
 }
 
+namespace {
+
+FakeLedger::Rows page_of(FakeLedger::Rows rows, const ledger::SnapshotQuery& query) {
+  // The key of id 7 is [7].
+  if (!query.after.empty()) rows.erase(rows.begin(), rows.upper_bound(std::stoi(query.after.substr(1))));
+  while (query.rows_max > 0 && rows.size() > query.rows_max) rows.erase(std::prev(rows.end()));
+  return rows;
+}
+
+}  // namespace
+
 void FakeReader::snapshot(ledger::SnapshotQuery query, std::chrono::milliseconds,
                           std::function<bool(std::string_view)> on_row,
                           std::function<void(ledger::Result<ledger::Position>)> done) {
@@ -225,10 +236,10 @@ void FakeReader::snapshot(ledger::SnapshotQuery query, std::chrono::milliseconds
     FakeLedger::Rows rows;
   };
   auto state = std::make_shared<State>();
-  jobs_.push_back([this, space = query.space, state, on_row, done, connection = connection_] {
+  jobs_.push_back([this, query = std::move(query), state, on_row, done, connection = connection_] {
     if (!std::exchange(state->begun, true)) {
-      state->at = ledger_.head(space);
-      state->rows = ledger_.rows(space);
+      state->at = ledger_.head(query.space);
+      state->rows = page_of(ledger_.rows(query.space), query);
     }
     if (fails(connection)) {
       done(ledger::Error{one_in(random_, 2) ? ledger::errc::timeout : ledger::errc::unavailable, {}, "simulated"});

@@ -51,6 +51,9 @@ WorldSize random_size(Random& random) {
   out.engine.space_bytes = one_of<std::size_t>(random, {1, 1000, 100'000});
   out.engine.history_bytes = one_of<std::size_t>(random, {1, 500, 100'000});
   out.engine.snapshot_chunk_bytes = one_of<std::size_t>(random, {1, 120, 65536});
+  out.engine.snapshot_page_rows = one_of<std::size_t>(random, {1, 3, 20'000});
+  out.engine.snapshot_memory_bytes = one_of<std::size_t>(random, {200, 2000, 1 << 20});
+  out.engine.snapshot_disk_bytes = one_of<std::size_t>(random, {4000, 1 << 24});
   out.engine.snapshot_concurrent = one_of<std::size_t>(random, {1, 4});
   out.engine.snapshot_queue = one_of<std::size_t>(random, {1, 256});
   out.engine.snapshot_reuse = milliseconds(one_of(random, {0, 300, 2000}));

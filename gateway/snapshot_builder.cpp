@@ -1,0 +1,233 @@
+#include "gateway/snapshot_builder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <variant>
+
+#include "gateway/protocol_json.hpp"
+#include "ledger/planted.hpp"
+#include "projection/json_text.hpp"
+#include "projection/record.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+constexpr std::size_t correction_overhead = 128;  // of a node of the map and its strings
+
+/// A document that is counted for as long as anybody holds it.
+struct Counted {
+  Counted(std::string document, std::shared_ptr<SnapshotRoom> shared)
+      : text(std::move(document)), room(std::move(shared)) {
+    room->memory.fetch_add(text.size(), std::memory_order_relaxed);
+  }
+  ~Counted() { room->memory.fetch_sub(text.size(), std::memory_order_relaxed); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  const std::string text;
+  const std::shared_ptr<SnapshotRoom> room;
+};
+
+std::uint64_t hash_of(std::string_view key) { return std::hash<std::string_view>{}(key); }
+
+/// Of an element of a snapshot's records, which begins with it.
+std::string_view key_in(std::string_view element) {
+  constexpr std::string_view before = "{\"key\":";
+  const auto end = projection::value_end(element, before.size());
+  return element.substr(before.size(), end - before.size());
+}
+
+}  // namespace
+
+SnapshotBuilder::SnapshotBuilder(GroupSpecPtr spec, const EngineLimits& limits, std::shared_ptr<SnapshotRoom> room)
+    : spec_(std::move(spec)), limits_(limits), room_(std::move(room)) {}
+
+bool SnapshotBuilder::fail(std::string problem) {
+  problem_ = std::move(problem);
+  return false;
+}
+
+bool SnapshotBuilder::fail_for_room(std::string problem) {
+  lacks_room_ = true;
+  return fail(std::move(problem));
+}
+
+bool SnapshotBuilder::add_row(std::string_view row) {
+  ++rows_;
+  last_row_ = row;
+  const auto element = spec_->group->snapshot_record(row);
+  if (!element) return fail("a row is not what to_jsonb prints");
+  return !*element || add_element(**element);
+}
+
+std::optional<std::string> SnapshotBuilder::last_key() const {
+  const auto record = projection::Record::parse(spec_->group->table().layout, last_row_);
+  if (!record) return std::nullopt;
+  return spec_->group->key_of(*record);
+}
+
+bool SnapshotBuilder::add_element(std::string_view element) {
+  records_ += records_.empty() ? '[' : ',';
+  records_ += element;
+  keys_.push_back(hash_of(key_in(element)));
+  return records_.size() < limits_.snapshot_chunk_bytes || close_chunk();
+}
+
+std::string SnapshotBuilder::document_of(std::string_view records) const {
+  std::string out;
+  out.reserve(records.size() + 64);
+  append_snapshot(out, spec_->channel, records);
+  out += '\n';
+  return out;
+}
+
+bool SnapshotBuilder::close_chunk() {
+  if (records_.empty()) return true;
+  records_ += ']';
+  std::string document = document_of(records_);
+  records_.clear();
+  return put(std::move(document), std::exchange(keys_, {}));
+}
+
+bool SnapshotBuilder::put(std::string document, std::vector<std::uint64_t> keys) {
+  bytes_ += document.size();
+  if (bytes_ > limits_.snapshot_bytes) return fail("the view has more than snapshot.bytes");
+  if (file_ == nullptr && !is_too_much_for_memory(document.size())) {
+    held_bytes_ += document.size();
+    const auto counted = std::make_shared<Counted>(std::move(document), room_);
+    held_.push_back(Held{{counted, &counted->text}, std::move(keys)});
+    return true;
+  }
+  return spill(document, keys);
+}
+
+bool SnapshotBuilder::is_too_much_for_memory(std::size_t more) const {
+  return held_bytes_ + more > limits_.snapshot_memory_bytes ||
+         room_->memory.load(std::memory_order_relaxed) + more > limits_.snapshot_total_bytes;
+}
+
+bool SnapshotBuilder::spill(const std::string& document, const std::vector<std::uint64_t>& keys) {
+  if (room_->disk->bytes_max() == 0) {
+    return fail_for_room("the view has more than snapshot.memory_bytes, or all have more than snapshot.total_bytes");
+  }
+  if (file_ == nullptr) file_ = SpillFile::make(limits_.snapshot_directory, room_->disk, problem_);
+  if (file_ == nullptr) return false;
+  std::string bytes(keys.size() * sizeof(std::uint64_t), '\0');
+  std::memcpy(bytes.data(), keys.data(), bytes.size());
+  const std::size_t before_text = bytes.size();
+  bytes += document;
+  const auto offset = file_->append(bytes);
+  if (!offset) return fail_for_room(file_->problem());
+  spilled_.push_back(Spilled{{*offset + before_text, document.size()}, keys.size()});
+  return true;
+}
+
+bool SnapshotBuilder::correct(const ledger::CommitPart& part) {
+  if (ledger::is_planted("forget_corrections")) return true;  // planted: pages stay what they were
+  for (const auto& change : part.changes) {
+    if (change.collection != spec_->group->table().collection) continue;
+    std::optional<std::string> element;
+    if (change.after) {
+      auto made = spec_->group->snapshot_record(*change.after);
+      if (!made) return fail("a change of the log is not what to_jsonb prints");
+      element = *std::move(made);
+    }
+    auto [found, is_new] = corrections_.try_emplace(change.key);
+    if (is_new) corrections_bytes_ += correction_overhead + change.key.size();
+    corrections_bytes_ += element ? element->size() : 0;
+    corrections_bytes_ -= found->second ? found->second->size() : 0;
+    found->second = std::move(element);
+    if (corrections_bytes_ > limits_.snapshot_memory_bytes) {
+      return fail("what changed while the view was read is more than snapshot.memory_bytes");
+    }
+  }
+  return true;
+}
+
+bool SnapshotBuilder::apply_corrections() {
+  std::unordered_set<std::uint64_t> touched;
+  touched.reserve(corrections_.size());
+  for (const auto& [key, element] : corrections_) touched.insert(hash_of(key));
+  const auto is_touched = [&](std::uint64_t key) { return touched.contains(key); };
+  std::vector<Held> held;
+  for (auto& each : std::exchange(held_, {})) {
+    if (std::ranges::any_of(each.keys, is_touched)) {
+      const auto records = untouched_of(*each.text);
+      if (!records) return fail("a document of a bootstrap is damaged");
+      if (records->empty()) continue;
+      const auto counted = std::make_shared<Counted>(document_of(*records), room_);
+      each.text = {counted, &counted->text};
+    }
+    held_.push_back(std::move(each));
+  }
+  for (std::size_t i = 0; i < spilled_.size(); ++i) {
+    const auto is_hit = has_any(spilled_[i], touched);
+    if (!is_hit) return fail("a bootstrap could not be read from its file");
+    if (*is_hit && !clean(spilled_[i])) return false;
+  }
+  std::erase_if(spilled_, [](const Spilled& each) { return each.text.size == 0; });
+  for (const auto& [key, element] : corrections_) {
+    if (element && !add_element(*element)) return false;
+  }
+  return close_chunk();
+}
+
+/// Absent: the file cannot be read.
+std::optional<bool> SnapshotBuilder::has_any(const Spilled& spilled,
+                                             const std::unordered_set<std::uint64_t>& touched) const {
+  const std::size_t size = spilled.keys * sizeof(std::uint64_t);
+  const auto bytes = file_->read(spilled.text.offset - size, size);
+  if (!bytes) return std::nullopt;
+  std::vector<std::uint64_t> keys(spilled.keys);
+  std::memcpy(keys.data(), bytes->data(), size);
+  return std::ranges::any_of(keys, [&](std::uint64_t key) { return touched.contains(key); });
+}
+
+/// The document is written anew, behind all others: what stays of it is shorter than its place, and its readers find it by
+/// where it is. Its size is 0 where nothing stays.
+bool SnapshotBuilder::clean(Spilled& spilled) {
+  const auto text = file_->read(spilled.text.offset, spilled.text.size);
+  const auto records = text ? untouched_of(*text) : std::nullopt;
+  if (!records) return fail("a bootstrap could not be read from its file");
+  spilled.text.size = 0;
+  if (records->empty()) return true;
+  const std::string document = document_of(*records);
+  const auto offset = file_->append(document);
+  if (!offset) return fail_for_room(file_->problem());
+  spilled.text = {*offset, document.size()};
+  return true;
+}
+
+/// The records of the document that no commit touched; empty where there is none.
+std::optional<std::string> SnapshotBuilder::untouched_of(std::string_view document) const {
+  document.remove_suffix(1);
+  const auto parsed = parse_server_document(document);
+  const auto* snapshot = parsed ? std::get_if<Snapshot>(&*parsed) : nullptr;
+  const auto records = snapshot != nullptr ? read_records(snapshot->records) : std::nullopt;
+  if (!records) return std::nullopt;
+  std::string out;
+  for (const auto& each : *records) {
+    if (corrections_.contains(each.key)) continue;
+    out += out.empty() ? "[" : ",";
+    out.append("{\"key\":").append(each.key).append(",\"record\":").append(each.record).append("}");
+  }
+  if (!out.empty()) out += ']';
+  return out;
+}
+
+std::shared_ptr<SnapshotChunks> SnapshotBuilder::finish() {
+  if (!close_chunk()) return nullptr;
+  if (!corrections_.empty() && !apply_corrections()) return nullptr;
+  auto out = std::make_shared<SnapshotChunks>();
+  for (auto& each : held_) out->chunks.push_back(std::move(each.text));
+  if (file_ == nullptr) return out;
+  std::vector<SpilledTexts::Place> places;
+  places.reserve(spilled_.size());
+  for (const auto& each : spilled_) places.push_back(each.text);
+  out->spilled = std::make_shared<const SpilledTexts>(std::move(file_), std::move(places));
+  return out;
+}
+
+}  // namespace viewgate::gateway
