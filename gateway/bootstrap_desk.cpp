@@ -187,7 +187,9 @@ void BootstrapDesk::deliver(Flight& flight) {
     surroundings_.post(asker.reactor, [reply = asker.reply, snapshot](ReactorPort&) { reply(snapshot); });
   }
   const auto now = surroundings_.now();
-  const auto worth = std::max<TimePoint::duration>(limits_.snapshot_reuse, now - flight.begun);
+  const bool is_shared = limits_.snapshot_reuse > TimePoint::duration::zero();
+  const auto worth = is_shared ? std::max<TimePoint::duration>(limits_.snapshot_reuse, now - flight.begun)
+                               : TimePoint::duration::zero();
   const auto commits = static_cast<std::int64_t>(flight.builder.rows() / records_per_commit);
   kept_[flight.spec->id] = Kept{snapshot, now + worth, std::max(limits_.snapshot_reuse_commits, commits)};
 }
