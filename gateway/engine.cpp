@@ -9,6 +9,7 @@
 #include "gateway/log.hpp"
 #include "gateway/mutation_door.hpp"
 #include "ledger/planted.hpp"
+#include "projection/timestamp.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -19,6 +20,14 @@ constexpr std::uint64_t bit(std::size_t reactor) { return std::uint64_t{1} << re
 ledger::CommitPart without_before(ledger::CommitPart part) {
   for (auto& change : part.changes) change.before.reset();
   return part;
+}
+
+/// Of a commit's transaction time; 0 where it is not known.
+std::int64_t unix_microseconds(const std::string& at) {
+  constexpr std::int64_t from_1970_to_2000_us = 946'684'800'000'000;
+  const auto parsed = projection::parse_moment(projection::Type::timestamptz, at);
+  const auto* instant = std::get_if<projection::Timestamp>(&parsed);
+  return instant == nullptr ? 0 : instant->microseconds + from_1970_to_2000_us;
 }
 
 projection::Digest digest_of(const GroupId& id) { return projection::Digest{id.bytes}; }
@@ -180,6 +189,7 @@ void Engine::on_part(ledger::CommitPartPtr part) {
   if (part->receipt) put_receipt(space, *part);
   space.commit_open = !part->last;
   if (!part->last) return;
+  ++commits_;
   space.head = part->position;
   complete_joins(space);
 }
@@ -193,14 +203,17 @@ void Engine::project(Space& space, const ledger::CommitPart& part) {
     reset_space(part.space, ResetReason::state_unavailable);
     return;
   }
+  const std::int64_t committed_us = touched->empty() ? 0 : unix_microseconds(part.provenance.at);
   for (const auto& events : *touched) {
     const auto found = groups_.find(GroupId{events.group->id().bytes});
     if (found == groups_.end()) continue;
     auto& followed = found->second;
+    ++frames_;
     auto frame = std::make_shared<GroupFrame>();
     frame->group = found->first;
     frame->position = events.position;
     frame->whole = events.last;
+    if (events.last) frame->committed_us = committed_us;
     // Planted: a cursor that says one commit less than what it is stored with.
     const auto sealed = ledger::is_planted("early_cursor") ? space.head : events.position;
     append_events(frame->text, *followed.spec, events, sealed);

@@ -43,9 +43,16 @@ class Engine final : public ledger::TailSink, public EnginePort {
   /// Regularly, at least as often as the shortest of the intervals: progress, linger, kept snapshots.
   void tick();
 
+  // What an operator and the tests look at.
   [[nodiscard]] bool degraded() const { return degraded_; }
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t spaces() const { return spaces_.size(); }
+  [[nodiscard]] std::size_t recent_bytes() const { return recent_bytes_; }
+  [[nodiscard]] std::size_t snapshot_memory_bytes() const { return bootstraps_.memory_bytes(); }
+  [[nodiscard]] std::size_t snapshot_disk_bytes() const { return bootstraps_.disk_bytes(); }
+  /// Commits projected so far, and the frames that came of them: one per commit and group, whatever the subscribers.
+  [[nodiscard]] std::uint64_t commits() const { return commits_; }
+  [[nodiscard]] std::uint64_t frames() const { return frames_; }
 
   void join(std::size_t reactor, GroupSpecPtr spec) override;
   void leave(std::size_t reactor, GroupId id) override;
@@ -126,6 +133,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   TimePoint progress_at_;
   TimePoint forget_at_;
   bool degraded_ = false;
+  std::uint64_t commits_ = 0;
+  std::uint64_t frames_ = 0;
 };
 
 }  // namespace viewgate::gateway

@@ -40,6 +40,7 @@ void Fanout::on_delivery(std::shared_ptr<const Delivery> delivery) {
     LocalGroup* group = find(frame->group);
     if (group == nullptr || !group->joined) continue;  // left, and the engine does not know yet
     group->ring.append(*frame);
+    if (frame->committed_us != 0 && !group->subscribers.empty()) unwritten_us_.push_back(frame->committed_us);
     mark_subscribers_due(*group);
   }
   for (const auto& [name, head] : delivery->heads) {
@@ -174,6 +175,13 @@ void Fanout::flush_due(Now now) {
   const auto due = std::exchange(due_, {});
   for (Session* each : due) each->due_ = false;
   for (Session* each : due) each->transport_.flush(now);
+  if (unwritten_us_.empty()) return;
+  const auto written = std::chrono::system_clock::now().time_since_epoch();
+  for (const std::int64_t us : unwritten_us_) {
+    tally_.commit_to_socket.add(
+        std::chrono::duration_cast<std::chrono::microseconds>(written - std::chrono::microseconds(us)));
+  }
+  unwritten_us_.clear();
 }
 
 void Fanout::mark_subscribers_due(const LocalGroup& group) {
@@ -226,28 +234,30 @@ std::size_t Fanout::ring_bytes() const {
 
 // Questions to the engine. An answer finds its subscription by a ticket, because that may be gone by then.
 
-Subscription* Fanout::take_waiting(Ticket ticket) {
+/// Also counts how long it waited.
+Subscription* Fanout::take_waiting(Ticket ticket, Times& times) {
   const auto found = waiting_.find(ticket);
   if (found == waiting_.end()) return nullptr;
-  Subscription* const subscription = found->second;
+  const Question question = found->second;
   waiting_.erase(found);
-  return subscription;
+  times.add(std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - question.since));
+  return question.asker;
 }
 
 Fanout::Ticket Fanout::ask_bootstrap(const LocalGroup& group, Subscription& subscription) {
   const Ticket ticket = ++last_ticket_;
-  waiting_.emplace(ticket, &subscription);
+  waiting_.emplace(ticket, Question{&subscription, std::chrono::steady_clock::now()});
   engine_.bootstrap(reactor_, group.spec->id, [this, ticket](BootstrapReply reply) {
-    if (Subscription* waiting = take_waiting(ticket)) waiting->on_bootstrap(std::move(reply));
+    if (Subscription* waiting = take_waiting(ticket, tally_.bootstraps)) waiting->on_bootstrap(std::move(reply));
   });
   return ticket;
 }
 
 Fanout::Ticket Fanout::ask_history(const LocalGroup& group, ledger::Position after, Subscription& subscription) {
   const Ticket ticket = ++last_ticket_;
-  waiting_.emplace(ticket, &subscription);
+  waiting_.emplace(ticket, Question{&subscription, std::chrono::steady_clock::now()});
   engine_.history(reactor_, group.spec->id, after, [this, ticket](HistoryReply reply) {
-    if (Subscription* waiting = take_waiting(ticket)) waiting->on_history(std::move(reply));
+    if (Subscription* waiting = take_waiting(ticket, tally_.histories)) waiting->on_history(std::move(reply));
   });
   return ticket;
 }

@@ -25,6 +25,7 @@
 #include "gateway/ports.hpp"
 #include "gateway/ring.hpp"
 #include "gateway/session_options.hpp"
+#include "gateway/tally.hpp"
 
 namespace viewgate::gateway {
 
@@ -118,6 +119,8 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
   [[nodiscard]] std::size_t ring_bytes() const;
+  /// The only part of it that other threads may read.
+  [[nodiscard]] Tally& tally() { return tally_; }
 
  private:
   using Groups = std::unordered_map<GroupId, std::unique_ptr<LocalGroup>, GroupIdHash>;
@@ -129,7 +132,7 @@ class Fanout final : public ReactorPort {
   void refuse_if_stuck(LocalGroup& group, Now now);
   [[nodiscard]] bool leave_if_unused(LocalGroup& group, Now now);
   void mark_subscribers_due(const LocalGroup& group);
-  [[nodiscard]] Subscription* take_waiting(Ticket ticket);
+  [[nodiscard]] Subscription* take_waiting(Ticket ticket, Times& times);
   [[nodiscard]] Session* take_writer(Ticket ticket);
   [[nodiscard]] Ticket add_writer(Session& session);
 
@@ -145,12 +148,18 @@ class Fanout final : public ReactorPort {
   Groups groups_;
   std::vector<Session*> sessions_;
   std::vector<Session*> due_;
-  std::unordered_map<Ticket, Subscription*> waiting_;
+  struct Question {
+    Subscription* asker;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::unordered_map<Ticket, Question> waiting_;
   std::unordered_map<Ticket, Session*> writers_;  // wait for what became of a mutation
   std::unordered_map<std::string, std::vector<Session*>> clients_;
   std::vector<Session*> awaiting_spaces_;
   Ticket last_ticket_ = 0;
   bool degraded_ = false;
+  std::vector<std::int64_t> unwritten_us_;  // transaction times of the commits that the next flush writes
+  Tally tally_;
 };
 
 }  // namespace viewgate::gateway

@@ -53,6 +53,8 @@ struct GroupFrame {
   ledger::Position position;
   std::string text;
   bool whole = true;  ///< false: the commit goes on in a later frame, so no cursor may stand here
+  std::int64_t committed_us =
+      0;  ///< the writer's transaction time, in microseconds of the Unix epoch; 0: not of a commit
 };
 using GroupFramePtr = std::shared_ptr<const GroupFrame>;
 

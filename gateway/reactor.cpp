@@ -121,6 +121,8 @@ class Reactor::Loop final : public ConnectionHost {
     return {connection_count_, session_count_, group_count_, ring_bytes_, messages_count_, bytes_count_};
   }
 
+  [[nodiscard]] const Tally& tally() { return fanout_.tally(); }
+
   [[nodiscard]] Readiness readiness() const override {
     return ready_ && !on_drained_ ? Readiness::ready : Readiness::not_ready;
   }
@@ -181,6 +183,7 @@ void Reactor::Loop::accept() {
 }
 
 void Reactor::Loop::on_not_accepted(std::string_view reason) {
+  fanout_.tally().not_accepted.add();
   // Told once, until it succeeds again: whoever caused it would else fill the log.
   if (!std::exchange(accept_fails_, true)) log::warn("accept_failed", {{"error", reason}});
   if (end_oldest_stranger()) return accept();
@@ -198,8 +201,9 @@ void Reactor::Loop::on_accepted(tcp::socket socket) {
   std::optional<Admission::Place> place;
   if (!is_proxy) {
     place = options_.session.admission->enter_address(peer, now.steady);
-    if (!place) return;
+    if (!place) return fanout_.tally().not_accepted.add();
   }
+  fanout_.tally().accepted.add();
   boost::system::error_code gone;  // a socket that is gone by now tells so when it is read
   socket.non_blocking(true, gone);
   socket.set_option(tcp::no_delay(true), gone);
@@ -310,5 +314,6 @@ void Reactor::drain(std::chrono::milliseconds window, std::function<void()> done
   loop_->drain(window, std::move(done));
 }
 ReactorCounters Reactor::counters() const { return loop_->counters(); }
+const Tally& Reactor::tally() const { return loop_->tally(); }
 
 }  // namespace viewgate::gateway

@@ -18,6 +18,7 @@
 #include "gateway/http_api.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/session_options.hpp"
+#include "gateway/tally.hpp"
 #include "gateway/tls.hpp"
 
 namespace viewgate::gateway {
@@ -85,6 +86,8 @@ class Reactor {
   void stop();
 
   [[nodiscard]] ReactorCounters counters() const;
+  /// What happened so far.
+  [[nodiscard]] const Tally& tally() const;
 
  private:
   class Loop;

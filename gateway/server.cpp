@@ -10,6 +10,7 @@
 
 #include "auth/token_verifier.hpp"
 #include "gateway/admin_explain.hpp"
+#include "gateway/admin_metrics.hpp"
 #include "gateway/admin_revocations.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
@@ -223,11 +224,27 @@ class Server::Column {
     return std::make_unique<AdminDoor>(admin_options(config, admin_credential(config)));
   }
 
+  [[nodiscard]] EngineReading read_engine() const {
+    return {engine_.degraded(),
+            engine_.groups(),
+            engine_.spaces(),
+            engine_.recent_bytes(),
+            engine_.snapshot_memory_bytes(),
+            engine_.snapshot_disk_bytes(),
+            engine_.commits(),
+            engine_.frames(),
+            tailer_.stats(),
+            tailer_.lags(),
+            mutator_.stats()};
+  }
+
   void open_admin() {
     if (!admin_) return;
     add_revocations(*admin_, io_, access_store_);
     explain_->set_model(model_);
     explain_->add_to(*admin_);
+    add_metrics(
+        *admin_, io_, [this] { return read_engine(); }, reactors_);
     try {
       admin_->start();
     } catch (const std::system_error& error) {

@@ -339,6 +339,7 @@ void Session::close(std::uint16_t code, std::string_view reason) {
   phase_ = Phase::closing;
   close_code_ = code;
   close_reason_ = reason;
+  fanout_.tally().count_close(code);
   next_tick_ = Time::min();  // the time to close starts with the next tick
   mark_due();
 }

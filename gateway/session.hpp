@@ -110,6 +110,7 @@ class Session {
   template <class Document>
   void tell(const Document& document) {
     append_document(answers_, document);
+    fanout_.tally().count(document);
     answers_ += '\n';
     mark_due();
   }

@@ -279,6 +279,7 @@ bool Subscription::find_place_in_ring() {
     } else if (unsure || !in_vain_ || ring.end() != asked_end_) {
       // Else the ring begins inside a commit that has no end yet: the history has it when the ring has its last part.
       in_ring_ = false;
+      fanout_.tally().ring_misses.add();
       step(Event::fell_off);
     }
     return false;

@@ -90,6 +90,8 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
     return out;
   }
 
+  [[nodiscard]] std::vector<SpaceLag> lags() const { return watchlist_.lags(Clock::now()); }
+
  private:
   static asio::awaitable<void> run(std::shared_ptr<Runner> self);
   asio::awaitable<void> nap(Clock::time_point until);
@@ -247,7 +249,7 @@ void Tailer::Runner::check(const FollowerPtr& follower, const Standing& standing
   note_erased(follower->space, standing.erased_through);
   if (stopped_ || !watchlist_.is_current(follower)) return;
   const std::optional<errc> broken = standing.broken ? standing.broken : follower->fault;
-  if (!broken) return watchlist_.note_head(follower->space, standing.head.sequence);
+  if (!broken) return watchlist_.note_head(follower->space, standing.head.sequence, Clock::now());
   watchlist_.begin_anew(follower, standing.head);
   has_handed_on_ = true;
   sink_.on_broken(follower->space, *broken, standing.head);
@@ -296,7 +298,7 @@ pg::Task<void> Tailer::Runner::look() {
       suspects.push_back(std::move(follower));
     } else {
       note_erased(space, Sequence{row.integer(7)});
-      watchlist_.note_head(space, head);
+      watchlist_.note_head(space, head, Clock::now());
     }
   }
   // After a look that had to skip something, the next one tells the same moves again: they are no news.
@@ -450,5 +452,6 @@ void Tailer::unwatch(const std::string& space) { runner_->unwatch(space); }
 void Tailer::wake() { runner_->wake(); }
 
 TailerStats Tailer::stats() const { return runner_->stats(); }
+std::vector<SpaceLag> Tailer::lags() const { return runner_->lags(); }
 
 }  // namespace viewgate::ledger

@@ -14,9 +14,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ledger/ports.hpp"
-#include "ledger/tailer_plan.hpp"
+#include "ledger/watchlist.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -70,6 +71,8 @@ class Tailer final : public Tail {
   void wake();
 
   [[nodiscard]] TailerStats stats() const;
+  /// Watched spaces that are behind the ledger now, and by how much.
+  [[nodiscard]] std::vector<SpaceLag> lags() const;
 
  private:
   class Runner;

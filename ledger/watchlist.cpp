@@ -50,12 +50,14 @@ bool Watchlist::is_current(const FollowerPtr& follower) const {
   return found != watched_.end() && found->second.follower == follower;
 }
 
-void Watchlist::note_head(const std::string& space, Sequence head) {
+void Watchlist::note_head(const std::string& space, Sequence head, PlanClock::time_point now) {
   const auto found = watched_.find(space);
   if (found == watched_.end() || !found->second.follower) return;
   Watched& watched = found->second;
   watched.head = head;
-  if (watched.head > watched.follower->position.sequence) mark_dirty(space, watched);
+  if (watched.head <= watched.follower->position.sequence) return;
+  if (!watched.behind_since) watched.behind_since = now;
+  mark_dirty(space, watched);
 }
 
 bool Watchlist::note_erased(const std::string& space, Sequence through) {
@@ -95,6 +97,7 @@ std::vector<FollowerPtr> Watchlist::settle(const std::vector<FollowerPtr>& read,
     Watched& watched = watched_.find(read[i]->space)->second;
     const Sequence reached = read[i]->position.sequence;
     const bool is_behind = reached < watched.head;
+    if (!is_behind) watched.behind_since.reset();
     if (is_behind && reached == before[i] && !read[i]->fault) read[i]->fault = errc::log_corrupt;
     if (read[i]->fault) {
       suspects.push_back(read[i]);
@@ -103,6 +106,16 @@ std::vector<FollowerPtr> Watchlist::settle(const std::vector<FollowerPtr>& read,
     }
   }
   return suspects;
+}
+
+std::vector<SpaceLag> Watchlist::lags(PlanClock::time_point now) const {
+  std::vector<SpaceLag> out;
+  for (const auto& [space, watched] : watched_) {
+    if (!watched.follower || !watched.behind_since) continue;
+    const std::int64_t commits = watched.head.value - watched.follower->position.sequence.value;
+    if (commits > 0) out.push_back({space, commits, now - *watched.behind_since});
+  }
+  return out;
 }
 
 }  // namespace viewgate::ledger

@@ -4,12 +4,21 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ledger/part_builder.hpp"
+#include "ledger/tailer_plan.hpp"
 
 namespace viewgate::ledger {
+
+/// How far what is handed on is behind the ledger, as far as the last look showed.
+struct SpaceLag {
+  std::string space;
+  std::int64_t commits = 0;
+  PlanClock::duration time{};  ///< since the first of them was seen
+};
 
 class Watchlist {
  public:
@@ -31,7 +40,7 @@ class Watchlist {
   [[nodiscard]] bool is_current(const FollowerPtr& follower) const;
 
   /// The ledger has commits up to `head`: what its follower does not have yet is to be read.
-  void note_head(const std::string& space, Sequence head);
+  void note_head(const std::string& space, Sequence head, PlanClock::time_point now);
   /// Values of commits up to there are erased. True: that is news, and the space is followed.
   [[nodiscard]] bool note_erased(const std::string& space, Sequence through);
   /// The space's follower, where the ledger was known to have more than that: its history is not what it was. Else null.
@@ -44,12 +53,16 @@ class Watchlist {
   [[nodiscard]] std::vector<FollowerPtr> settle(const std::vector<FollowerPtr>& read,
                                                 const std::vector<Sequence>& before);
 
+  /// The spaces of which the ledger has commits that were not handed on yet.
+  [[nodiscard]] std::vector<SpaceLag> lags(PlanClock::time_point now) const;
+
  private:
   struct Watched {
     FollowerPtr follower;  ///< null until its head is known
     Sequence head;         ///< as far as is known
     Sequence erased_through;
     bool is_dirty = false;  ///< its name stands in dirty_
+    std::optional<PlanClock::time_point> behind_since;
   };
 
   void mark_dirty(const std::string& space, Watched& watched);

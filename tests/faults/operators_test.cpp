@@ -203,5 +203,24 @@ TEST_F(Operators, whom_a_trusted_proxy_speaks_for_is_counted_and_whom_another_cl
   EXPECT_FALSE(comes_in(direct, "192.0.2.3")) << "the peer is no proxy: it is the client, whatever it claims";
 }
 
+TEST_F(Operators, the_metrics_of_a_node_tell_what_its_clients_had) {
+  GatewayProcess gateway(options());
+  const std::uint16_t port = admin_port(gateway);
+  expect_a_good_client_works(line, gateway.port());
+  RawSocket socket(port);
+  socket.send(std::string("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ") + credential +
+              "\r\n\r\n");
+  const std::string head = socket.read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("Content-Type: text/plain; version=0.0.4"));
+  const std::string text = socket.read_until("process_max_fds ");
+  for (const char* expected : {"viewgate_hellos_accepted_total 1\n", "viewgate_subscriptions_opened_total 1\n",
+                               "viewgate_database_available 1\n", "viewgate_bootstrap_seconds_count 1\n",
+                               "viewgate_commit_to_socket_seconds_count 1\n", "viewgate_spaces 1\n",
+                               "viewgate_groups 1\n", "viewgate_errors_total{code=\"forbidden\"} 0\n"}) {
+    EXPECT_THAT(text, HasSubstr(expected));
+  }
+  EXPECT_THAT(ask(gateway.port(), "GET", "/metrics").head, StartsWith("HTTP/1.1 404 ")) << "not on the public port";
+}
+
 }  // namespace
 }  // namespace viewgate::testing
