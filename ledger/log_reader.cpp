@@ -259,6 +259,10 @@ pg::Task<Position> Reader::Work::number_exactly(pg::Connection& reader, const st
   std::string current = "select pg_current_snapshot()::text";
   auto seen = co_await reader.exec(std::move(current), pg::Params(), time_left(deadline));
   if (!seen) co_return seen.error();
+  if (!locked) {  // what is committed in this time is numbered and not seen
+    auto slept = co_await (*locker)->exec("select pg_sleep(0.05)", pg::Params(), time_left(deadline));
+    if (!slept) co_return slept.error();
+  }
 
   std::vector<pg::Statement> number(locked ? 2 : 1);
   number[0].sql = "select head, stamp from viewgate.number($1, $2::pg_snapshot)";

@@ -1470,7 +1470,12 @@ begin
         where r.space = wanted and r.collection = item.collection and r.key = item.key for no key update;
       exit when found;
       old := null;
-      exit when not item.value ? 'put';
+      if not item.value ? 'put' then
+        -- Whoever was waited for may have deleted it and made it anew, which only a later statement sees.
+        exit when not exists (select from viewgate.records r
+                              where r.space = wanted and r.collection = item.collection and r.key = item.key);
+        continue;
+      end if;
       moved := viewgate.changed_groups(item.collection, null, item.value -> 'put');
       insert into viewgate.records (space, collection, key, value, versions)
         values (wanted, item.collection, item.key, item.value -> 'put', viewgate.versions_of(moved, -part))
@@ -1716,6 +1721,7 @@ declare
   wanted text[] collate "C" := array(select viewgate.space_key(u.name) from unnest(spaces) with ordinality u(name, nth) order by u.nth);
   parts bigint[] := array(select nextval('viewgate.change_counter') from generate_series(1, cardinality(clients)));
   written bigint;
+  oldest xid8;
   markers viewgate.waiting[];
 begin
   if cardinality(record_keys) > 0 then
@@ -1745,6 +1751,19 @@ begin
     -- An append has made one of the records meanwhile: what was decided was decided on what is not so any more.
     if written <> cardinality(record_keys) then
       raise exception using errcode = '40001', message = 'viewgate.write_mutations: a record was made meanwhile';
+    end if;
+    -- Or made it and deleted it again: then ours is there after that, but would stand in the log before it. Whatever waits now has
+    -- committed after we looked, and whoever comes to the record from here on waits for us.
+    oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+    if exists (
+      select from (select distinct u.place, u.collection collate "C" as collection, u.key collate "C" as key
+                   from unnest(record_space, record_collections, record_keys, existed) u(place, collection, key, existed)
+                   where not u.existed) u
+      cross join lateral (select w.part from viewgate.waiting w where w.txid >= oldest and w.space = wanted[u.place] offset 0) w
+      cross join lateral (select from viewgate.changes c
+                          where c.space = wanted[u.place] and c.part = w.part and c.collection = u.collection and c.key = u.key
+                          limit 1) c) then
+      raise exception using errcode = '40001', message = 'viewgate.write_mutations: a record came and went meanwhile';
     end if;
   end if;
   if cardinality(of_commit) > 0 then

@@ -155,8 +155,12 @@ TEST_F(Writing, row_60_a_gateway_that_is_stopped_in_the_middle_of_a_large_result
   EXPECT_THAT(other.receipt_of(1).text, HasSubstr("applied"));
   EXPECT_EQ(WsClient(line.port(), line.reader()).open({.space = space, .view = "everything"}).records.size(), 20001U);
   stopped.process().signal(SIGCONT);
-  client.next_of("ready", long_time);
-  EXPECT_THAT(client.next_of("commit", long_time).text, HasSubstr("[6030000]"));
+  // It comes with the snapshot, whose pages go on after the stop, or as a commit behind it.
+  bool has_come = false;
+  for (Document each; !has_come && !(each = client.next(long_time)).text.empty();) {
+    has_come = each.text.find("6030000") != std::string::npos;
+  }
+  EXPECT_TRUE(has_come);
 }
 
 TEST_F(Writing, row_61_a_lock_that_is_not_got_in_time_is_told_and_nothing_is_written) {

@@ -271,6 +271,19 @@ TEST_F(MutationFaults, row_61_a_record_that_an_append_makes_meanwhile_is_read_an
   expect_it_works(2);
 }
 
+TEST_F(MutationFaults, a_record_that_an_append_makes_and_deletes_meanwhile_stands_in_the_log_before_the_mutation) {
+  PgSession other(conninfo_);
+  other.run(R"(begin; select viewgate.append('s1', '[{"collection": "issues", "key": [1], "put": {"x": 1}}]'))");
+  send(request(1, {put("[1]", R"({"x":2})")}));
+  ASSERT_TRUE(is_waiting());
+  other.run(R"(select viewgate.append('s1', '[{"collection": "issues", "key": [1], "delete": true}]'); commit)");
+  EXPECT_EQ(value_of(arrived()).receipt.sequence, ledger::Sequence{2});
+  EXPECT_EQ(raw_log(session_, "s1"),
+            "1|0|c|issues|[1]|-|{\"x\": 1}\n1|1|d|issues|[1]|{\"x\": 1}|-\n2|0|c|issues|[1]|-|{\"x\": 2}");
+  EXPECT_EQ(mutator_->stats().retries, 1U);
+  expect_it_works(2);
+}
+
 TEST_F(MutationFaults, an_append_that_holds_the_record_gets_its_number_first) {
   PgSession other(conninfo_);
   ask(request(1, {put("[1]", R"({"x":0})")}));

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ledger/sql_log.hpp"
+#include "support/eventually.hpp"
 #include "support/postgres_cluster.hpp"
 
 namespace viewgate::testing {
@@ -98,6 +99,24 @@ TEST_F(Append, bad_input_is_refused_by_name_and_writes_nothing) {
   EXPECT_EQ(ledger_.session().value(
                 "select (select count(*) from viewgate.changes) + (select count(*) from viewgate.records)"),
             "0");
+}
+
+TEST_F(Append, a_delete_that_waited_for_a_record_that_was_made_anew_deletes_that_one) {
+  append(R"([{"collection": "i", "key": [1], "put": {"n": 1}}])");
+  PgSession maker = ledger_.connect();
+  maker.run(R"(begin; select viewgate.append('a', '[{"collection": "i", "key": [1], "delete": true}]');
+               select viewgate.append('a', '[{"collection": "i", "key": [1], "put": {"n": 2}}]'))");
+  std::string written;
+  std::jthread deleter([this, &written] {
+    PgSession session = ledger_.connect();
+    written = session.value(R"(select viewgate.append('a', '[{"collection": "i", "key": [1], "delete": true}]'))");
+  });
+  EXPECT_TRUE(
+      eventually([this] { return ledger_.session().value("select count(*) from pg_locks where not granted") != "0"; }));
+  maker.run("commit");
+  deleter.join();
+  EXPECT_EQ(written, "1");
+  EXPECT_EQ(ledger_.session().value("select count(*) from viewgate.records"), "0");
 }
 
 TEST_F(Append, to_one_record_from_many_back_ends_is_told_in_the_order_of_the_record) {

@@ -107,7 +107,7 @@ class Storm : public ::testing::Test {
         }
       }
       if (expected.position.sequence != commit.position.sequence) expected = model.follow(commit);
-      ASSERT_EQ(changes_of(commit), changes_of(expected)) << "commit " << sequence;
+      ASSERT_EQ(changes_of(commit), changes_of(expected)) << "commit " << sequence << "\n" << as_stored(space, commit);
     }
     for (const auto& client : clients_) {
       if (client->space() == space) expect_processed(processed[client->name()], client->told(), client->sent().size());
@@ -121,6 +121,24 @@ class Storm : public ::testing::Test {
       records[*row[0]] = *row[1];
     }
     EXPECT_EQ(records, model.records(space, "issues"));
+  }
+
+  /// How the ledger's tables have the records of a commit, from their beginning.
+  std::string as_stored(const std::string& space, const Commit& commit) {
+    std::string out;
+    for (const ledger::Change& change : commit.changes) {
+      for (const PgRow& row : line_.session().query(
+               "select concat_ws(' ', k.sequence, k.source, k.client, k.number, 'numbered by', k.numbered, 'changes', "
+               "k.changes, 'part', "
+               "c.part, 'counter', c.counter, c.kind, c.collection, c.key, c.before, '>', c.after, 'written by', "
+               "c.xmin) "
+               "from viewgate.changes c left join viewgate.commits k using (space, part) "
+               "where c.space = $1 and c.collection = $2 and c.key = $3 order by k.sequence, c.counter",
+               {space, change.collection, change.key})) {
+        out += *row[0] + "\n";
+      }
+    }
+    return out;
   }
 
   /// Every acknowledged one, and of what was not acknowledged at most the last.
