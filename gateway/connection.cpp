@@ -246,7 +246,7 @@ void Connection::use_ticket(const std::string& ticket) {
     asio::post(executor, [weak, used = std::move(used)]() mutable {
       const auto self = weak.lock();
       if (!self || !self->session_) return;
-      if (used.unavailable) return self->session_->close(close_code::try_again_later, "the ticket cannot be looked at");
+      if (used.unavailable) return self->session_->on_ticket_unavailable();
       self->session_->on_ticket(std::move(used.token), Now::read());
     });
   });
@@ -255,6 +255,8 @@ void Connection::use_ticket(const std::string& ticket) {
 // Writing.
 
 void Connection::flush(Now now) {
+  // While nothing is read or awaited, the host is its only owner, and lets go of it when it ends in here.
+  const auto self = shared_from_this();
   if (ended_ || !session_) return;
   if (!pending_.empty()) {
     if (session_->revoked()) reset();

@@ -182,6 +182,11 @@ void Session::on_ticket(std::string token, Now now) {
   take_up_waiting(now);
 }
 
+void Session::on_ticket_unavailable() {
+  waiting_.reset();  // what comes behind it is read again: the client's close
+  close(close_code::try_again_later, "the ticket cannot be looked at");
+}
+
 void Session::take_up_waiting(Now now) {
   auto waiting = std::exchange(waiting_, std::nullopt);
   if (waiting && !closing()) {

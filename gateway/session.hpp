@@ -75,6 +75,8 @@ class Session {
   void await_ticket() { ticket_ = TicketState::awaited; }
   /// The token that the ticket stood for; empty: it was none (any more).
   void on_ticket(std::string token, Now now);
+  /// Nobody can tell what it stands for now.
+  void on_ticket_unavailable();
 
   // From the reactor.
 

@@ -133,8 +133,10 @@ void Session::on_tick(Now now) {
 void Session::check_deadlines(Now now) {
   const auto& options = fanout_.options();
   const auto passed = [&](Time since, std::chrono::milliseconds limit) { return now.steady - since >= limit; };
-  if (phase_ == Phase::hello && passed(opened_at_, options.hello_time))
+  if (phase_ == Phase::hello && passed(opened_at_, options.hello_time)) {
+    if (waiting_ && ticket_ == TicketState::awaited) return on_ticket_unavailable();
     return close(close_code::auth_required, "no hello came in time");
+  }
   if (message_since_ && passed(*message_since_, options.message_time))
     return close(close_code::policy_violation, "a message took too long");
   if (blocked_since_ && passed(*blocked_since_, options.no_progress))

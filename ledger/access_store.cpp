@@ -1,6 +1,7 @@
 #include "ledger/access_store.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 
 #include "ledger/pg/pool.hpp"
 #include "ledger/spawn.hpp"
@@ -10,7 +11,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t connections_max = 2;
+constexpr std::size_t ticket_connections_max = 2;
+constexpr std::size_t ticket_lookups_max = 256;  // by strangers; more are told at once
 
 pg::ConnectOptions connect_options(std::string conninfo, std::chrono::milliseconds time_max) {
   pg::ConnectOptions out;
@@ -33,12 +35,14 @@ struct AccessStore::State {
   State(asio::io_context& io, std::string conninfo, AccessStoreOptions options_)
       : executor(io.get_executor()),
         options(options_),
-        pool(executor, connect_options(std::move(conninfo), options_.time_max), connections_max) {}
+        tickets(executor, connect_options(conninfo, options_.time_max), ticket_connections_max),
+        revocations(executor, connect_options(std::move(conninfo), options_.time_max), 1) {}
 
   using Done = std::function<void(Result<pg::Rows>)>;
 
-  static asio::awaitable<void> run(std::shared_ptr<State> self, pg::Statement statement, Done done) {
-    auto lease = co_await self->pool.acquire(self->options.time_max);
+  static asio::awaitable<void> run(std::shared_ptr<State> self, pg::Pool State::*pool, pg::Statement statement,
+                                   Done done) {
+    auto lease = co_await ((*self).*pool).acquire(self->options.time_max);
     if (!lease) {
       done(lease.error());
       co_return;
@@ -49,21 +53,26 @@ struct AccessStore::State {
 
   const asio::any_io_executor executor;
   const AccessStoreOptions options;
-  pg::Pool pool;
+  pg::Pool tickets;      // anybody can make them busy
+  pg::Pool revocations;  // so these have a connection of their own
+  std::size_t lookups = 0;
 };
 
 AccessStore::AccessStore(asio::io_context& io, std::string conninfo, AccessStoreOptions options)
     : state_(std::make_shared<State>(io, std::move(conninfo), options)) {}
 AccessStore::~AccessStore() { stop(); }
 
-void AccessStore::stop() { state_->pool.close(); }
+void AccessStore::stop() {
+  state_->tickets.close();
+  state_->revocations.close();
+}
 
 void AccessStore::revoke(const RevocationOrder& order, std::function<void(Result<std::int64_t>)> done) {
   State::Done take = [done = std::move(done)](Result<pg::Rows> rows) {
     if (!rows) return done(rows.error());
     done((*rows)[0].integer(0));
   };
-  spawn(state_->executor, State::run(state_, statement_of(order), std::move(take)));
+  spawn(state_->executor, State::run(state_, &State::revocations, statement_of(order), std::move(take)));
 }
 
 void AccessStore::issue_ticket(const TicketOrder& order, std::function<void(Result<bool>)> done) {
@@ -75,18 +84,25 @@ void AccessStore::issue_ticket(const TicketOrder& order, std::function<void(Resu
     if (!rows) return done(rows.error());
     done((*rows)[0].text(0) == "t");
   };
-  spawn(state_->executor, State::run(state_, std::move(statement), std::move(take)));
+  spawn(state_->executor, State::run(state_, &State::tickets, std::move(statement), std::move(take)));
 }
 
 void AccessStore::use_ticket(const std::string& digest, std::function<void(Result<std::string>)> done) {
+  if (state_->lookups >= ticket_lookups_max) {
+    return asio::post(state_->executor, [done = std::move(done)] {
+      done(Error{errc::unavailable, {}, "too many tickets are looked up at once"});
+    });
+  }
+  ++state_->lookups;
   pg::Statement statement;
   statement.sql = "select coalesce(viewgate.use_ticket($1), '')";
   statement.params = {digest};
-  State::Done take = [done = std::move(done)](Result<pg::Rows> rows) {
+  State::Done take = [state = state_, done = std::move(done)](Result<pg::Rows> rows) {
+    --state->lookups;
     if (!rows) return done(rows.error());
     done((*rows)[0].string(0));
   };
-  spawn(state_->executor, State::run(state_, std::move(statement), std::move(take)));
+  spawn(state_->executor, State::run(state_, &State::tickets, std::move(statement), std::move(take)));
 }
 
 }  // namespace viewgate::ledger

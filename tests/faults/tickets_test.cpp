@@ -137,5 +137,26 @@ TEST_F(Tickets, what_ends_its_token_ends_it_and_what_the_database_keeps_opens_no
   EXPECT_EQ(answer_to(line.port(), digest), "4001");
 }
 
+TEST_F(Tickets, strangers_whose_tickets_cannot_be_looked_at_are_bounded_and_may_leave_at_any_time) {
+  PgSession holder(line.database());
+  holder.run("begin; lock table viewgate.tickets in access exclusive mode");
+  UpgradeRequest request;
+  request.extra_headers = "Sec-WebSocket-Protocol: viewgate.ticket." + std::string(43, 'A') + "\r\n";
+  const std::string opening = upgrade_bytes(request) + text_frame(R"({"type":"hello","protocol":1})");
+  std::vector<std::unique_ptr<RawSocket>> strangers;
+  for (int i = 0; i < 256; ++i) {
+    strangers.push_back(std::make_unique<RawSocket>(line.port()));
+    strangers.back()->send(opening);
+    EXPECT_THAT(strangers.back()->read_until("\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
+  }
+  // No more are looked up at once.
+  EXPECT_EQ(answer_to(line.port(), std::string(43, 'A')), "1013");
+  for (auto& each : strangers) each->reset();
+  // Their answers come to sockets that are gone.
+  holder.run("rollback");
+  EXPECT_TRUE(eventually([&] { return answer_to(line.port(), std::string(43, 'A')) == "4001"; }));
+  EXPECT_EQ(answer_to(line.port(), ask(line.port(), line.reader("alice")).ticket), "alice\"");
+}
+
 }  // namespace
 }  // namespace viewgate::testing
