@@ -105,7 +105,7 @@ export function useView<T = Record<string, unknown>>(name: string, options: UseV
   );
   if (suspense && !lease.isReady) {
     if (lease.failure !== undefined) throw lease.failure;
-    throw lease.ready; // this is how one suspends
+    throw lease.wait(); // this is how one suspends
   }
   const items = useItems(view, options, deps);
   return { view, items, status, isReady: lease.isReady, error: lease.failure };

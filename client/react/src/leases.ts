@@ -10,6 +10,7 @@ export class Lease<T> {
   failure: Error | undefined;
   private wasReady = false;
   private holders = 0;
+  private isAwaited = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly view: View<T>, private readonly ended: () => void) {
@@ -17,6 +18,10 @@ export class Lease<T> {
       () => void (this.wasReady = true),
       (error: Error) => void (this.failure = error),
     );
+    void this.ready.then(() => {
+      this.isAwaited = false;
+      this.letGo();
+    });
     this.letGo();
   }
 
@@ -35,8 +40,16 @@ export class Lease<T> {
     };
   }
 
-  private letGo(): void {
-    if (this.holders > 0) return;
+  /** To suspend on. A component that is suspended has no effects, so it holds nothing, however long that takes. */
+  wait(): Promise<void> {
+    this.isAwaited = true;
+    clearTimeout(this.timer);
+    return this.ready;
+  }
+
+  /** Whoever renders with it may hold it soon. */
+  letGo(): void {
+    if (this.holders > 0 || this.isAwaited) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.ended();
@@ -57,6 +70,8 @@ export class Leases {
       const view = this.client.subscribe<unknown>(name, { space, ...(params && { params }) });
       lease = new Lease(view, () => this.all.delete(key));
       this.all.set(key, lease);
+    } else {
+      lease.letGo();
     }
     return lease as Lease<T>;
   }

@@ -6,7 +6,7 @@ import { optimistic, connect, writer, type Client, type SocketConstructor, type 
 import { useItems, useMutation, useRecord, useStatus, useView, Viewgate } from '@viewgate/react';
 import { createElement, memo, StrictMode, Suspense, useMemo, useState, type ReactElement } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { eventually, FakeServer } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
@@ -15,12 +15,14 @@ let server: FakeServer;
 let client: Client;
 let write: Writer;
 let root: Root;
+let url: string;
 let container: HTMLElement;
 
 beforeEach(async () => {
   server = new FakeServer(13);
   for (let i = 0; i < 10; ++i) server.ledger.write(server.random, '1');
-  client = connect({ url: await server.listen(), token: () => 'token', WebSocket: WebSocket as unknown as SocketConstructor });
+  url = await server.listen();
+  client = connect({ url, token: () => 'token', WebSocket: WebSocket as unknown as SocketConstructor });
   write = writer(client);
   container = document.createElement('div');
   document.body.append(container);
@@ -94,6 +96,41 @@ describe('the hooks', () => {
     };
     show(createElement(Suspense, { fallback: 'waiting' }, createElement(States)));
     await eventually('it waits', () => container.textContent === 'waiting');
+    await eventually('it is there', () => container.textContent === expected());
+  });
+
+  it('suspense_waits_for_a_set_that_takes_longer_than_an_unused_view_lives', async () => {
+    let signIn: (token: string) => void = () => undefined;
+    const token = new Promise<string>((resolve) => (signIn = resolve));
+    client.close();
+    client = connect({ url, token: () => token, WebSocket: WebSocket as unknown as SocketConstructor });
+    let subscribed = 0;
+    const { subscribe } = client;
+    client.subscribe = ((...args: Parameters<typeof subscribe>) => {
+      subscribed++;
+      return subscribe.apply(client, args);
+    }) as typeof subscribe;
+    const States = (): ReactElement => {
+      const { items } = useView<Account>('above', { space: '1', params: { low: -5 }, by: byId, suspense: true });
+      return createElement('p', null, items.map((item) => `${item.record.id}:${item.record.a}`).join(' '));
+    };
+    const turns = async (): Promise<void> => {
+      for (let i = 0; i < 20; ++i) await new Promise(setImmediate);
+    };
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      show(createElement(Suspense, { fallback: 'waiting' }, createElement(States)));
+      await turns();
+      expect(container.textContent).toBe('waiting');
+      for (let second = 0; second < 12; ++second) {
+        vi.advanceTimersByTime(1_000);
+        await turns();
+      }
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(subscribed).toBe(1);
+    signIn('token');
     await eventually('it is there', () => container.textContent === expected());
   });
 
