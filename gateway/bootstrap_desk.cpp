@@ -86,7 +86,7 @@ void BootstrapDesk::take_off() {
     const auto flight = std::move(queue_.front());
     queue_.pop_front();
     ++reading_;
-    flight->begun = surroundings_.now();
+    if (!flight->first) flight->begun = surroundings_.now();
     read_page(flight);
   }
 }
@@ -122,8 +122,11 @@ void BootstrapDesk::on_page(const FlightPtr& flight, const ledger::Result<ledger
   if (flight->is_forgotten) return land(flight, {});
   const bool is_full = flight->page_rows > 0 && flight->builder.rows() - flight->rows_before >= flight->page_rows;
   if (is_full) {
+    // Behind those that wait: the next page is a snapshot of its own, and a small view is not to wait for a large one's end.
     flight->page_rows = next_page_rows(*flight);
-    return read_page(flight);
+    --reading_;
+    queue_.push_back(flight);
+    return take_off();
   }
   if (*flight->first == flight->last) return land(flight, {});
   catch_up(flight, *flight->first);
@@ -209,6 +212,17 @@ void BootstrapDesk::give_up(const Flight& flight, const ledger::Error& error) {
   for (const auto& asker : flight.askers) refuse(asker, refusal);
 }
 
+void BootstrapDesk::close() {
+  closed_ = true;
+  kept_.clear();
+  queue_.clear();
+  for (const auto& [group, flight] : std::exchange(flights_, {})) {
+    flight->is_forgotten = true;
+    for (const auto& asker : flight->askers) refuse(asker, Refusal{ErrorCode::unavailable, limits_.retry_after});
+    flight->askers.clear();
+  }
+}
+
 void BootstrapDesk::forget(const GroupId& group) {
   kept_.erase(group);
   const auto found = flights_.find(group);
@@ -226,6 +240,11 @@ void BootstrapDesk::distrust(const GroupId& group, ledger::Sequence through) {
   if (kept != kept_.end() && kept->second.snapshot->at.sequence < through) kept_.erase(kept);
   const auto flight = flights_.find(group);
   if (flight != flights_.end()) flight->second->erased_through = through;
+}
+
+void BootstrapDesk::distrust_from(const GroupId& group, ledger::Position position) {
+  const auto kept = kept_.find(group);
+  if (kept != kept_.end() && kept->second.snapshot->at.sequence <= position.sequence) kept_.erase(kept);
 }
 
 void BootstrapDesk::tick() {

@@ -43,13 +43,13 @@ class BootstrapDesk {
   void ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Position head);
   void refuse(const BootstrapAsker& asker, const Refusal& refusal);
 
-  /// New snapshots are refused until `open`: the database is away. Kept ones go, since it may come back without the commits
-  /// that they hold.
-  void close() {
-    closed_ = true;
-    kept_.clear();
-  }
+  /// New snapshots are refused until `open`: the database is away. Kept ones and begun ones go, since it may come back without
+  /// the commits that they hold.
+  void close();
   void open() { closed_ = false; }
+
+  /// Nobody can go on from `position`: a kept snapshot of then, or of before, would lead its readers there again.
+  void distrust_from(const GroupId& group, ledger::Position position);
 
   /// What was read or kept for the group is void: those who wait are told state_unavailable.
   void forget(const GroupId& group);

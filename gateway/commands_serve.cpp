@@ -74,6 +74,7 @@ void serve(const Config& config) {
     throw Stop(ExitStatus::config, "--database must say which PostgreSQL, or --embedded where to keep a private one");
   }
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of file sizes is an error like a full disk
   raise_descriptor_limit();
   keep_memory_out_of_cores();
   const auto endpoint = reserve(config);

@@ -40,7 +40,9 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
       surroundings_(std::move(surroundings)),
       registry_moved_(std::move(on_registry_moved)),
       reader_(reader),
-      history_(limits_, surroundings_, reader),
+      // The place that led nowhere may be that of a kept snapshot, which would lead everybody there again.
+      history_(limits_, surroundings_, reader,
+               [this](const GroupId& group, ledger::Position position) { bootstraps_.distrust_from(group, position); }),
       bootstraps_(limits_, surroundings_, reader),
       progress_at_(surroundings_.now() + limits_.progress_interval),
       forget_at_(surroundings_.now()) {

@@ -12,8 +12,9 @@ namespace viewgate::gateway {
 HistoryDesk::Target::Target(GroupSpecPtr group, ledger::Position position)
     : spec(std::move(group)), after(position), replay(spec->group) {}
 
-HistoryDesk::HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader)
-    : limits_(limits), surroundings_(surroundings), reader_(reader) {}
+HistoryDesk::HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
+                         std::function<void(const GroupId&, ledger::Position)> on_void)
+    : limits_(limits), surroundings_(surroundings), reader_(reader), on_void_(std::move(on_void)) {}
 
 void HistoryDesk::ask(HistoryAsker asker) {
   const std::string space = asker.spec->space;
@@ -54,6 +55,7 @@ void HistoryDesk::forget(const GroupId& group) {
 }
 
 void HistoryDesk::refuse(const HistoryAsker& asker, const Refusal& refusal) {
+  if (asker.spec != nullptr && std::holds_alternative<ResetReason>(refusal.why)) on_void_(asker.spec->id, asker.after);
   surroundings_.post(asker.reactor, [reply = asker.reply, refusal](ReactorPort&) { reply(refusal); });
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,7 +29,9 @@ struct HistoryAsker {
 
 class HistoryDesk {
  public:
-  HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader);
+  /// `on_void`: who stood at this position of the group was told to start anew.
+  HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
+              std::function<void(const GroupId&, ledger::Position)> on_void);
 
   void ask(HistoryAsker asker);
 
@@ -76,6 +79,7 @@ class HistoryDesk {
   const EngineLimits& limits_;
   const EngineSurroundings& surroundings_;
   ledger::LogReader& reader_;
+  const std::function<void(const GroupId&, ledger::Position)> on_void_;
   std::map<std::string, Line> lines_;  // by space
   // What answers from commits at hand made, for as long as somebody still writes it out.
   std::map<std::pair<GroupId, ledger::Position>, std::weak_ptr<const History>> shared_;

@@ -94,13 +94,34 @@ bool SnapshotBuilder::close_chunk() {
 bool SnapshotBuilder::put(std::string document, std::vector<std::uint64_t> keys) {
   bytes_ += document.size();
   if (bytes_ > limits_.snapshot_bytes) return fail("the view has more than snapshot.bytes");
-  if (file_ == nullptr && !is_too_much_for_memory(document.size())) {
-    held_bytes_ += document.size();
-    const auto counted = std::make_shared<Counted>(std::move(document), room_);
-    held_.push_back(Held{{counted, &counted->text}, std::move(keys)});
-    return true;
+  const bool belongs_in_file = file_ != nullptr || is_too_much_for_memory(document.size());
+  if (belongs_in_file && has_file()) {
+    auto spilled = spill(document, keys);
+    if (spilled) spilled_.push_back(*spilled);
+    return spilled.has_value();
   }
-  return spill(document, keys);
+  // Without a file, as much as all may have together.
+  if (belongs_in_file &&
+      room_->memory.load(std::memory_order_relaxed) + document.size() > limits_.snapshot_total_bytes) {
+    return fail_for_room(
+        problem_.empty() ? "all bootstraps have more than snapshot.total_bytes, and no file may be used" : problem_);
+  }
+  problem_.clear();
+  hold(std::move(document), std::move(keys));
+  return true;
+}
+
+void SnapshotBuilder::hold(std::string document, std::vector<std::uint64_t> keys) {
+  held_bytes_ += document.size();
+  const auto counted = std::make_shared<Counted>(std::move(document), room_);
+  held_.push_back(Held{{counted, &counted->text}, std::move(keys)});
+}
+
+/// False: there may be none, or the directory takes none (`problem_`).
+bool SnapshotBuilder::has_file() {
+  if (room_->disk->bytes_max() == 0) return false;
+  if (file_ == nullptr) file_ = SpillFile::make(limits_.snapshot_directory, room_->disk, problem_);
+  return file_ != nullptr;
 }
 
 bool SnapshotBuilder::is_too_much_for_memory(std::size_t more) const {
@@ -108,20 +129,17 @@ bool SnapshotBuilder::is_too_much_for_memory(std::size_t more) const {
          room_->memory.load(std::memory_order_relaxed) + more > limits_.snapshot_total_bytes;
 }
 
-bool SnapshotBuilder::spill(const std::string& document, const std::vector<std::uint64_t>& keys) {
-  if (room_->disk->bytes_max() == 0) {
-    return fail_for_room("the view has more than snapshot.memory_bytes, or all have more than snapshot.total_bytes");
-  }
-  if (file_ == nullptr) file_ = SpillFile::make(limits_.snapshot_directory, room_->disk, problem_);
-  if (file_ == nullptr) return false;
+/// Absent: give up.
+std::optional<SnapshotBuilder::Spilled> SnapshotBuilder::spill(const std::string& document,
+                                                               const std::vector<std::uint64_t>& keys) {
   std::string bytes(keys.size() * sizeof(std::uint64_t), '\0');
   std::memcpy(bytes.data(), keys.data(), bytes.size());
   const std::size_t before_text = bytes.size();
   bytes += document;
   const auto offset = file_->append(bytes);
-  if (!offset) return fail_for_room(file_->problem());
-  spilled_.push_back(Spilled{{*offset + before_text, document.size()}, keys.size()});
-  return true;
+  if (offset) return Spilled{{*offset + before_text, document.size()}, keys.size()};
+  static_cast<void>(fail_for_room(file_->problem()));
+  return std::nullopt;
 }
 
 bool SnapshotBuilder::correct(const ledger::CommitPart& part) {
@@ -139,28 +157,31 @@ bool SnapshotBuilder::correct(const ledger::CommitPart& part) {
     corrections_bytes_ += element ? element->size() : 0;
     corrections_bytes_ -= found->second ? found->second->size() : 0;
     found->second = std::move(element);
-    if (corrections_bytes_ > limits_.snapshot_memory_bytes) {
-      return fail("what changed while the view was read is more than snapshot.memory_bytes");
-    }
+    if (corrections_bytes_ > limits_.snapshot_memory_bytes && !apply_corrections()) return false;
   }
   return true;
 }
 
 bool SnapshotBuilder::apply_corrections() {
+  if (!close_chunk()) return false;
   std::unordered_set<std::uint64_t> touched;
   touched.reserve(corrections_.size());
   for (const auto& [key, element] : corrections_) touched.insert(hash_of(key));
   const auto is_touched = [&](std::uint64_t key) { return touched.contains(key); };
-  std::vector<Held> held;
+  held_bytes_ = 0;
   for (auto& each : std::exchange(held_, {})) {
-    if (std::ranges::any_of(each.keys, is_touched)) {
-      const auto records = untouched_of(*each.text);
-      if (!records) return fail("a document of a bootstrap is damaged");
-      if (records->empty()) continue;
-      const auto counted = std::make_shared<Counted>(document_of(*records), room_);
-      each.text = {counted, &counted->text};
+    if (!std::ranges::any_of(each.keys, is_touched)) {
+      held_bytes_ += each.text->size();
+      held_.push_back(std::move(each));
+      continue;
     }
-    held_.push_back(std::move(each));
+    bytes_ -= each.text->size();
+    auto untouched = untouched_of(*each.text);
+    if (!untouched) return fail("a document of a bootstrap is damaged");
+    if (untouched->records.empty()) continue;
+    std::string document = document_of(untouched->records);
+    bytes_ += document.size();
+    hold(std::move(document), std::move(untouched->keys));
   }
   for (std::size_t i = 0; i < spilled_.size(); ++i) {
     const auto is_hit = has_any(spilled_[i], touched);
@@ -168,7 +189,8 @@ bool SnapshotBuilder::apply_corrections() {
     if (*is_hit && !clean(spilled_[i])) return false;
   }
   std::erase_if(spilled_, [](const Spilled& each) { return each.text.size == 0; });
-  for (const auto& [key, element] : corrections_) {
+  corrections_bytes_ = 0;
+  for (const auto& [key, element] : std::exchange(corrections_, {})) {
     if (element && !add_element(*element)) return false;
   }
   return close_chunk();
@@ -189,31 +211,33 @@ std::optional<bool> SnapshotBuilder::has_any(const Spilled& spilled,
 /// where it is. Its size is 0 where nothing stays.
 bool SnapshotBuilder::clean(Spilled& spilled) {
   const auto text = file_->read(spilled.text.offset, spilled.text.size);
-  const auto records = text ? untouched_of(*text) : std::nullopt;
-  if (!records) return fail("a bootstrap could not be read from its file");
+  const auto untouched = text ? untouched_of(*text) : std::nullopt;
+  if (!untouched) return fail("a bootstrap could not be read from its file");
+  bytes_ -= spilled.text.size;
   spilled.text.size = 0;
-  if (records->empty()) return true;
-  const std::string document = document_of(*records);
-  const auto offset = file_->append(document);
-  if (!offset) return fail_for_room(file_->problem());
-  spilled.text = {*offset, document.size()};
+  if (untouched->records.empty()) return true;
+  const auto written = spill(document_of(untouched->records), untouched->keys);
+  if (!written) return false;
+  spilled = *written;
+  bytes_ += spilled.text.size;
   return true;
 }
 
-/// The records of the document that no commit touched; empty where there is none.
-std::optional<std::string> SnapshotBuilder::untouched_of(std::string_view document) const {
+/// Absent: it is no document of ours.
+std::optional<SnapshotBuilder::Untouched> SnapshotBuilder::untouched_of(std::string_view document) const {
   document.remove_suffix(1);
   const auto parsed = parse_server_document(document);
   const auto* snapshot = parsed ? std::get_if<Snapshot>(&*parsed) : nullptr;
   const auto records = snapshot != nullptr ? read_records(snapshot->records) : std::nullopt;
   if (!records) return std::nullopt;
-  std::string out;
+  Untouched out;
   for (const auto& each : *records) {
     if (corrections_.contains(each.key)) continue;
-    out += out.empty() ? "[" : ",";
-    out.append("{\"key\":").append(each.key).append(",\"record\":").append(each.record).append("}");
+    out.keys.push_back(hash_of(each.key));
+    out.records += out.records.empty() ? "[" : ",";
+    out.records.append("{\"key\":").append(each.key).append(",\"record\":").append(each.record).append("}");
   }
-  if (!out.empty()) out += ']';
+  if (!out.records.empty()) out.records += ']';
   return out;
 }
 

@@ -2,9 +2,10 @@
 // that in a file.
 //
 // A large view is read in pages of its key, each in a snapshot of its own, so what is collected is of several moments. The
-// log between the first and the last of them makes it exact: `correct` is given every commit in it, and `finish` takes each
-// record that a commit touched out of the pages and puts in what the last commit left of it. A record that none touched is
-// the same in all of them. So no page has to know which moment it is of.
+// log between the first and the last of them makes it exact: `correct` is given every commit in it, and each record that a
+// commit touched is taken out of the pages, and what the last commit left of it is put in: at the end, and in between as often
+// as what changed is too much to be held. A record that none touched is the same in all of them. So no page has to know
+// which moment it is of.
 //
 // Used by one thread at a time.
 #pragma once
@@ -76,12 +77,19 @@ class SnapshotBuilder {
   [[nodiscard]] std::string document_of(std::string_view records) const;
   [[nodiscard]] bool put(std::string document, std::vector<std::uint64_t> keys);
   [[nodiscard]] bool is_too_much_for_memory(std::size_t more) const;
-  [[nodiscard]] bool spill(const std::string& document, const std::vector<std::uint64_t>& keys);
+  void hold(std::string document, std::vector<std::uint64_t> keys);
+  [[nodiscard]] bool has_file();
+  [[nodiscard]] std::optional<Spilled> spill(const std::string& document, const std::vector<std::uint64_t>& keys);
   [[nodiscard]] bool apply_corrections();
   [[nodiscard]] std::optional<bool> has_any(const Spilled& spilled,
                                             const std::unordered_set<std::uint64_t>& touched) const;
   [[nodiscard]] bool clean(Spilled& spilled);
-  [[nodiscard]] std::optional<std::string> untouched_of(std::string_view document) const;
+  /// Records that no correction touches; empty where there is none.
+  struct Untouched {
+    std::string records;
+    std::vector<std::uint64_t> keys;
+  };
+  [[nodiscard]] std::optional<Untouched> untouched_of(std::string_view document) const;
 
   const GroupSpecPtr spec_;
   const EngineLimits& limits_;

@@ -90,7 +90,9 @@ std::optional<std::chrono::steady_clock::time_point> Subscription::snapshot_dead
   if (!snapshot_deadline_) {
     const auto& options = fanout_.options();
     const auto at_that_rate = std::chrono::milliseconds(snapshot_->bytes() * 1000 / options.snapshot_bytes_per_second);
-    snapshot_deadline_ = now + options.no_progress + at_that_rate;
+    // What lies in a file keeps others from theirs for as long.
+    constexpr std::chrono::milliseconds longest = std::chrono::minutes(10);
+    snapshot_deadline_ = now + options.no_progress + std::min(at_that_rate, longest);
   }
   return snapshot_deadline_;
 }

@@ -270,10 +270,11 @@ TEST_F(EngineBootstrap, pages_of_two_histories_are_not_put_together) {
   }
 }
 
-TEST_F(EngineBootstrap, a_log_that_cannot_be_read_or_says_too_much_refuses_and_it_works_again) {
+TEST_F(EngineBootstrap, a_log_that_cannot_be_read_refuses_and_one_that_says_more_than_memory_holds_is_exact) {
   EngineLimits limits;
   limits.snapshot_page_rows = 1;
   limits.snapshot_memory_bytes = 400;
+  limits.snapshot_reuse = {};
   start(limits);
   auto& reader = world->reader;
   const auto read_two_pages = [&] {
@@ -288,11 +289,16 @@ TEST_F(EngineBootstrap, a_log_that_cannot_be_read_or_says_too_much_refuses_and_i
   reader.reads.back().done(ledger::Error{ledger::errc::history_unavailable, "", "below the horizon"});
   world->run();
   EXPECT_EQ(error_of(*pruned), ErrorCode::unavailable);
-  const auto too_much = read_two_pages();
-  for (int id = 6; id <= 9; ++id) reader.reads.back().on_part(change(id, id, 1, -1));
+  const auto much = read_two_pages();
+  reader.reads.back().on_part(change(6, 6, 1, -1));
+  reader.reads.back().on_part(change(7, 7, 1, -1));
+  reader.reads.back().on_part(change(8, 6, -1, -5));
+  reader.reads.back().on_part(change(9, 7, -1, 1));
   reader.reads.back().done(at(9));
   world->run();
-  EXPECT_EQ(error_of(*too_much), ErrorCode::unavailable);
+  EXPECT_THAT(records_of(*chunks_of(*much)),
+              ::testing::ElementsAre(::testing::Pair("[1]", R"({"id":1,"balance":-1})"),
+                                     ::testing::Pair("[6]", R"({"id":6,"balance":-5})")));
   const auto right = read_two_pages();
   reader.reads.back().on_part(change(9, 1, -1, -9));
   reader.reads.back().done(at(9));
@@ -323,17 +329,24 @@ TEST_F(EngineBootstrap, what_is_in_files_is_bounded_and_what_is_only_kept_makes_
   EXPECT_FALSE(fill(world->ask_bootstrap(owned), 3)) << "and it was not kept for later ones any more";
 }
 
-TEST_F(EngineBootstrap, a_directory_that_is_not_there_refuses_and_leaves_memory_free) {
+TEST_F(EngineBootstrap, where_no_file_can_be_made_memory_serves_up_to_what_all_may_have) {
   EngineLimits limits;
   limits.snapshot_memory_bytes = 1;
+  limits.snapshot_total_bytes = 150;
+  limits.snapshot_reuse = {};
   limits.snapshot_disk_bytes = mebibyte;
   limits.snapshot_directory = "/nowhere/at/all";
   start(limits);
-  const auto reply = world->ask_bootstrap(overdrawn);
+  const auto small = world->ask_bootstrap(overdrawn);
   EXPECT_TRUE(world->reader.snapshots[0].on_row(account(1, -1)));
   world->reader.snapshots[0].done(at(5));
   world->run();
-  EXPECT_EQ(error_of(*reply), ErrorCode::unavailable);
+  EXPECT_THAT(records_of(*chunks_of(*small)), SizeIs(1));
+  const auto large = world->ask_bootstrap(overdrawn);
+  for (int id = 0; id < 9; ++id) static_cast<void>(world->reader.snapshots[1].on_row(account(id, -1)));
+  world->reader.snapshots[1].done(at(5));
+  world->run();
+  EXPECT_EQ(error_of(*large), ErrorCode::unavailable);
 }
 
 TEST_F(EngineBootstrap, too_long_and_away_have_their_names) {

@@ -179,6 +179,23 @@ TEST_F(EngineHistory, row_42_what_was_pruned_is_told_and_hurts_nobody_else) {
   EXPECT_EQ(history_of(*kept).through, at(5));
 }
 
+TEST_F(EngineHistory,
+       a_kept_snapshot_whose_place_leads_nowhere_is_not_given_again_and_an_older_cursor_does_not_spoil_it) {
+  static_cast<void>(world.ask_bootstrap(overdrawn));
+  ASSERT_THAT(world.reader.snapshots, SizeIs(1));
+  world.reader.snapshots[0].done(at(5));
+  world.run();
+  const auto fails_at = [&](std::int64_t sequence) {
+    static_cast<void>(world.ask_history(overdrawn, at(sequence)));
+    world.reader.reads.back().done(ledger::Error{ledger::errc::history_unavailable, "", "below the horizon"});
+    world.run();
+    static_cast<void>(world.ask_bootstrap(overdrawn));
+    return world.reader.snapshots.size();
+  };
+  EXPECT_EQ(fails_at(1), 1U) << "still shared";
+  EXPECT_EQ(fails_at(9), 2U);
+}
+
 TEST_F(EngineHistory, a_position_above_the_head_is_the_ledgers_to_judge) {
   const auto reply = world.ask_history(overdrawn, at(9));
   ASSERT_THAT(world.reader.reads, SizeIs(1));
