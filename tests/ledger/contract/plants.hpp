@@ -20,6 +20,7 @@ struct Plant {
   const char* name;
   const char* promise;  ///< the one that must break
   std::vector<SqlEdit> edits = {};
+  const char* error = nullptr;  ///< where the promise breaks by an error: what that says; any other is no proof
 };
 
 [[nodiscard]] std::vector<Plant> plants();

@@ -13,6 +13,15 @@ using ledger::MutationRequest;
 using ledger::Sequence;
 using Kind = MutationAnswer::Kind;
 
+namespace {
+
+/// What a storm does to whoever is under way in it; the same is asked for again.
+bool passes(ledger::errc code) {
+  return code == ledger::errc::unavailable || code == ledger::errc::timeout || code == ledger::errc::retry;
+}
+
+}  // namespace
+
 void StormPlace::complain(const std::string& what) {
   const std::scoped_lock lock(mutex_);
   complaints_.push_back(what);
@@ -89,7 +98,12 @@ void StormClient::run() {
     if (!loop.until([&answer] { return answer.has_value(); }, std::chrono::seconds(60))) {
       return storm_.complain(name_ + " was not answered");
     }
-    if (!*answer) continue;  // unavailable: the same again
+    if (!*answer) {
+      const ledger::Error& error = answer->error();
+      if (!passes(error.code)) return storm_.complain(name_ + ": " + error.sqlstate + " " + error.detail);
+      pause_a_little();
+      continue;
+    }
     const MutationAnswer& given = **answer;
     const bool is_processed = given.kind == Kind::receipt || given.kind == Kind::replay;
     if (!is_processed || (is_replay && given.receipt.text != told_[which])) {
@@ -154,10 +168,10 @@ void StormReader::run() {
     const Sequence cursor = commits_.empty() ? Sequence{0} : commits_.back().position.sequence;
     auto page = loop.await(store.pull(space_, cursor, 1 + pick(40)));
     if (!page) {
-      const ledger::errc code = page.error().code;
-      const bool passes = code == ledger::errc::unavailable || code == ledger::errc::timeout ||
-                          code == ledger::errc::retry || code == ledger::errc::rejected;
-      if (!passes) return storm_.complain("a reader of " + space_ + ": " + page.error().detail);
+      const ledger::Error& error = page.error();
+      if (!passes(error.code)) {
+        return storm_.complain("a reader of " + space_ + ": " + error.sqlstate + " " + error.detail);
+      }
       pause_a_little();
       continue;
     }
