@@ -43,6 +43,14 @@ export interface Entry {
   reject(error: MutationRejected): void;
 }
 
+/** What a page leaves of one entry: the message, or a draft, which has options and is none. @form */
+export interface StoredEntry {
+  readonly number: string;
+  /** In a draft with the bases that they would have now: the next page does not know what this one's receipts said. */
+  readonly mutations: readonly Mutation[];
+  readonly options?: MutateOptions;
+}
+
 /** So many messages may be without an answer. */
 const windowSize = 16;
 
@@ -134,6 +142,12 @@ export class WriteQueue {
     return entry;
   }
 
+  /** To be stored of an entry whose text is not final yet. */
+  draftOf(entry: Entry): string {
+    const draft: StoredEntry = { number: String(entry.number), mutations: this.withBases(entry), options: entry.options };
+    return encode(draft);
+  }
+
   private renumber(first: number, from = 0): void {
     let next = first;
     for (const entry of this.entries) {
@@ -149,20 +163,27 @@ export class WriteQueue {
     if (this.outstanding === 0) this.isStalled = false;
   }
 
-  private textOf({ number, mutations, options }: Entry): string {
-    const { requestId, provenance, guard, seen = '0' } = options;
-    const withBases = (mutation: Mutation): Mutation => {
-      const own = (group: string): Sequence => this.ownVersions.get(place(mutation.collection, mutation.key, group)) ?? '0';
-      const bases = guard?.map((group) => [group, [own(group), seen].sort(compareSequences)[1]]);
-      return bases === undefined ? mutation : { ...mutation, bases: Object.fromEntries(bases) as Record<string, Sequence> };
-    };
+  private textOf(entry: Entry): string {
+    const { requestId, provenance } = entry.options;
     return encode({
       type: 'mutate',
       space: this.space,
-      number: String(number),
-      mutations: mutations.map(withBases),
+      number: String(entry.number),
+      mutations: this.withBases(entry),
       request_id: requestId,
       provenance,
+    });
+  }
+
+  private withBases({ mutations, options }: Entry): readonly Mutation[] {
+    const { guard, seen = '0' } = options;
+    if (guard === undefined) return mutations;
+    return mutations.map((mutation) => {
+      const base = (group: string): Sequence | undefined => {
+        const own = this.ownVersions.get(place(mutation.collection, mutation.key, group)) ?? '0';
+        return [own, seen, mutation.bases?.[group] ?? '0'].sort(compareSequences)[2];
+      };
+      return { ...mutation, bases: Object.fromEntries(guard.map((group) => [group, base(group)])) as Record<string, Sequence> };
     });
   }
 

@@ -6,15 +6,18 @@ import type { AnyModel, MutationOf, Untyped } from './model.js';
 import { compareSequences, type Sequence } from './protocol.js';
 import { decodeWriting, type Mutation, type MutationError, type Receipt, type Receipts } from './protocol_write.js';
 import type { View } from './view.js';
-import { MutationRejected, WriteQueue, type Entry, type MutateOptions } from './write_queue.js';
+import { MutationRejected, WriteQueue, type Entry, type MutateOptions, type StoredEntry } from './write_queue.js';
 
 /** Where unanswered mutations outlive the page. One is used by one page at a time. Nothing here may reject. */
 export interface MutationStore {
   /** Names this client to the server, for good: its mutations are numbered under it. */
   readonly client: string;
-  /** What the page before left: by space the last number, and the exact messages without a receipt. */
+  /**
+   * What the page before left: by space the last number, and what has no receipt, in order: the exact messages, and after them what
+   * could not be one yet.
+   */
   readonly stored: readonly { readonly space: string; readonly last: number; readonly texts: readonly string[] }[];
-  /** Resolves when all of the space's unanswered messages are stored. */
+  /** Resolves when all of that is stored for the space. */
   save(space: string, last: number, texts: readonly string[]): Promise<void>;
 }
 
@@ -81,7 +84,7 @@ export class Writer<M extends AnyModel = Untyped> {
     // Whoever does not wait for it hears of it by onRejected.
     result.catch(() => undefined);
     this.listeners.tell();
-    this.pump(space);
+    this.pump(space, true);
     return result;
   }
 
@@ -124,18 +127,17 @@ export class Writer<M extends AnyModel = Untyped> {
     const queue = new WriteQueue(space, last - texts.length);
     this.queues.set(space, queue);
     for (const text of texts) {
-      const { number, mutations } = JSON.parse(text) as { number: string; mutations: Mutation[] };
+      const { number, mutations, options } = JSON.parse(text) as StoredEntry;
       queue.last = Number(number) - 1;
-      const entry = queue.add({ mutations, options: {}, resolve: () => undefined, reject: () => undefined });
-      entry.text = text;
-      entry.isStored = true;
+      const entry = queue.add({ mutations, options: options ?? {}, resolve: () => undefined, reject: () => undefined });
+      if (options === undefined) Object.assign(entry, { text, isStored: true });
     }
     queue.last = last;
   }
 
-  private pump(space: string): void {
+  private pump(space: string, isNew = false): void {
     const queue = this.queue(space);
-    if (queue.settle().length > 0) this.save(queue);
+    if (queue.settle().length > 0 || isNew) this.save(queue);
     if (this.gate.status !== 'online' || this.paused.has(space)) return;
     for (const { text } of queue.take()) if (text !== undefined) this.send(text);
     this.watchFor(queue);
@@ -155,7 +157,7 @@ export class Writer<M extends AnyModel = Untyped> {
 
   /** Before a message is sent for the first time it is stored: after a reload its number must not stand for another one. */
   private save(queue: WriteQueue): void {
-    const saved = queue.entries.flatMap((entry) => (entry.text === undefined ? [] : [{ entry, text: entry.text }]));
+    const saved = queue.entries.map((entry) => ({ entry, text: entry.text ?? queue.draftOf(entry) }));
     const stored = (): void => {
       // Meanwhile it may have got another number, and with it another text.
       for (const { entry, text } of saved) entry.isStored ||= entry.text === text;

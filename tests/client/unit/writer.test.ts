@@ -189,6 +189,29 @@ describe('writing', () => {
     expect(kept.stored).toEqual([{ space: '1', last: 4, texts: [] }]);
   });
 
+  it('what_is_guarded_and_waits_for_receipts_outlives_a_reload_with_what_this_page_knew', async () => {
+    const kept = new Kept('tab-1');
+    const first = open(kept);
+    await first.accounts.view.whenReady();
+    await first.accounts.create({ id: 1, a: 1, b: 'x' });
+    const seen = first.accounts.view.sequence;
+    await first.accounts.update([1], { a: 2 }, { guard: ['record'], seen });
+    first.client.close();
+    // The first one in the queue has a text at once, those behind it have none before its receipt is there.
+    void first.accounts.create({ id: 2, a: 3, b: 'y' });
+    void first.accounts.update([1], { a: 4 }, { guard: ['record'], seen });
+    void first.accounts.update([2], { a: 5 }, { guard: ['record'], seen, requestId: 'last' });
+    const second = open(kept);
+    const rejected: MutationRejected[] = [];
+    second.write.onRejected((error) => rejected.push(error));
+    expect(second.write.unanswered).toBe(3);
+    await eventually('all are applied', () => stateOf(1)?.a === 4 && stateOf(2)?.a === 5 && second.write.unanswered === 0);
+    expect(rejected).toEqual([]);
+    expect(server.received.filter((message) => message['request_id'] === 'last').length).toBe(1);
+    expect(server.ledger.desk.applied).toEqual([1, 2, 3, 4, 5].map((number) => `tab-1 ${number}`));
+    expect(kept.stored).toEqual([{ space: '1', last: 5, texts: [] }]);
+  });
+
   it('a_record_that_a_change_takes_out_of_the_view_leaves_at_once', async () => {
     const { accounts } = open(undefined, 'overdrawn', {});
     await accounts.view.whenReady();
