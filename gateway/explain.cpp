@@ -1,5 +1,6 @@
 #include "gateway/explain.hpp"
 
+#include <exception>
 #include <utility>
 
 #include "ledger/log_reader.hpp"
@@ -100,6 +101,8 @@ class ExplainDesk::Work : public std::enable_shared_from_this<Work> {
       early = co_await self->begin(std::move(model), std::move(question), done);
     } catch (const ledger::Failure& failure) {
       early = unavailable(failure.error());
+    } catch (const std::exception& error) {
+      early = ExplainRefusal{"unavailable", error.what()};
     }
     if (early && !self->is_stopped_) done(std::move(*early));
   }
@@ -184,6 +187,8 @@ class ExplainDesk::Work : public std::enable_shared_from_this<Work> {
       if (!answer) result = unavailable(answer.error());
     } catch (const ledger::Failure& failure) {
       result = unavailable(failure.error());
+    } catch (const std::exception& error) {
+      result = ExplainRefusal{"unavailable", error.what()};
     }
     if (!self->is_stopped_) done(std::move(*result));
   }

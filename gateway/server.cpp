@@ -388,8 +388,8 @@ class Server::Column {
   const std::unique_ptr<AdminDoor> admin_;
   const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port
   ActiveModelPtr model_;
+  std::optional<auth::KeySource> key_source_;  ///< the reactors' threads ask it
   std::vector<std::unique_ptr<Reactor>> reactors_;
-  std::optional<auth::KeySource> key_source_;
 
   bool revocations_known_ = false;
   bool loading_ = false;

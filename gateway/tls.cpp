@@ -47,6 +47,9 @@ void use_certificates(SSL_CTX* context, std::string_view text) {
   while (auto issuer = next_certificate(bio.get())) {
     if (SSL_CTX_add0_chain_cert(context, issuer.get()) == 1) static_cast<void>(issuer.release());
   }
+  if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
+    throw std::invalid_argument("tls.certificate holds, behind the first, a certificate that cannot be read");
+  }
 }
 
 void use_key(SSL_CTX* context, std::string_view text) {
@@ -76,11 +79,14 @@ void TlsIdentity::renew(std::string_view certificates, std::string_view key) {
   if (!context) throw std::invalid_argument("OpenSSL has no TLS");
   SSL_CTX* const raw = context.get();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
-  SSL_CTX_set_options(raw, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_options(
+      raw, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET);
   // Of 1.2 only what keeps a recorded conversation secret when the key is lost later, and authenticates as it encrypts.
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  // Clients keep their sessions themselves (tickets); a cache here would be memory that strangers fill.
+  // No session is resumed: the key of 1.2's tickets would open what was recorded for as long as the context lives, and a
+  // cache would be memory that strangers fill.
+  SSL_CTX_set_num_tickets(raw, 0);
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_alpn_select_cb(raw, choose_protocol, nullptr);
   SSL_CTX_set_default_passwd_cb(raw, no_pass_phrase);
