@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "projection/explain.hpp"
 #include "projection/fixture.hpp"
 #include "projection/group_index.hpp"
 #include "projection/json_text.hpp"
@@ -76,20 +77,6 @@ std::string text_array(const std::vector<std::string>& texts) {
   return out + "}";
 }
 
-const char* spelt(Truth truth) {
-  switch (truth) {
-    case Truth::no:
-      return "false";
-    case Truth::yes:
-      return "true";
-    case Truth::unknown:
-      return "null";
-    case Truth::error:
-      break;
-  }
-  return "error";
-}
-
 bool is_error(const std::string& answer) { return answer.starts_with("error"); }
 
 std::string shown(const Question& question) {
@@ -159,7 +146,7 @@ void Oracle::ask_ours(const Question& question, Answers& answers) {
     if (!record) throw std::runtime_error("not a record: " + texts_[i]);
     if (condition) {
       const Truth truth = evaluate_truth(predicate, *record);
-      answers.ours.emplace_back(spelt(truth));
+      answers.ours.emplace_back(name(truth));
       const bool inside = group->includes(*record);
       std::vector<const GroupPtr*> candidates;
       collection.candidates(nullptr, &*record, candidates);
