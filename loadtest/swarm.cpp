@@ -106,9 +106,16 @@ void Swarm::visit_offline(Client& client, Plan& plan, Clock::time_point now) {
   if (now < plan.at || connects_allowed_ == 0) return;
   if (const auto not_before = client.not_before(); not_before && now < *not_before) return;
   --connects_allowed_;
+  client.set_address(any_node(plan));
   client.connect(now);
   plan.was_online = true;
   plan.at = after(now, plan, options_.mean_between_faults);
+}
+
+const Address& Swarm::any_node(Plan& plan) const {
+  if (options_.others.empty()) return options_.address;
+  const auto node = std::uniform_int_distribution<std::size_t>(0, options_.others.size())(plan.random);
+  return node == 0 ? options_.address : options_.others[node - 1];
 }
 
 Clock::time_point Swarm::after(Clock::time_point now, Plan& plan, std::chrono::milliseconds mean) {

@@ -28,6 +28,7 @@ struct SwarmMember {
 
 struct SwarmOptions {
   Address address;
+  std::vector<Address> others;  ///< further nodes: each connection goes to any of them all
   std::vector<SwarmMember> members;
   std::uint64_t seed = 1;
   std::chrono::milliseconds mean_between_faults{3000};  ///< per client
@@ -78,6 +79,7 @@ class Swarm {
   void visit_online(Client& client, Plan& plan, Clock::time_point now);
   void visit_offline(Client& client, Plan& plan, Clock::time_point now);
   void misbehave(Client& client, Plan& plan);
+  const Address& any_node(Plan& plan) const;
   bool everyone_is_there() const;
   Clock::time_point after(Clock::time_point now, Plan& plan, std::chrono::milliseconds mean);
 
