@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -10,9 +11,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <deque>
+#include <list>
 #include <map>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -90,6 +91,7 @@ class AdminDoor::Loop {
   };
 
   void accept();
+  [[nodiscard]] bool has_place();
   void end_all();
   [[nodiscard]] bool is_operator(const HttpHead& head) const {
     const Digest shown = digest_of(head.bearer());
@@ -107,7 +109,7 @@ class AdminDoor::Loop {
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   std::uint16_t port_ = 0;
-  std::set<std::shared_ptr<Visit>> visits_;
+  std::list<std::shared_ptr<Visit>> visits_;  // the oldest first
   std::thread thread_;
 };
 
@@ -127,8 +129,11 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
     boost::system::error_code ignored;
     socket_.close(ignored);
     for (auto& [bytes, written] : std::exchange(unsent_, {})) written(false);
-    loop_.visits_.erase(shared_from_this());
+    loop_.visits_.remove(shared_from_this());
   }
+
+  /// Has shown the credential.
+  [[nodiscard]] bool is_operators() const { return is_operators_; }
 
   void write(std::string bytes, std::function<void(bool)> written) {
     unsent_bytes_ += bytes.size();
@@ -179,6 +184,7 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
       log::info("admin_refused");
       return refuse(refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n"));
     }
+    is_operators_ = true;
     const Route* const route = loop_.find(head.target);
     if (route == nullptr) return refuse(refused(404, "not_found"));
     if (head.method != route->method) return refuse(refused(405, "bad_request"));
@@ -235,6 +241,7 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
   std::size_t body_bytes_ = 0;
   std::deque<std::pair<std::string, std::function<void(bool)>>> unsent_;
   std::size_t unsent_bytes_ = 0;
+  bool is_operators_ = false;
   bool answering_ = false;
   bool finished_ = false;
   bool ended_ = false;
@@ -281,11 +288,10 @@ void AdminDoor::Loop::accept() {
   acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (!error) {
-      // More are closed by the end of `socket`.
-      if (visits_.size() < options_.connections) {
-        const auto visit = std::make_shared<Visit>(std::move(socket), *this);
-        visits_.insert(visit);
-        visit->start();
+      // Where there is no place, the end of `socket` closes it.
+      if (has_place()) {
+        visits_.push_back(std::make_shared<Visit>(std::move(socket), *this));
+        visits_.back()->start();
       }
       return accept();
     }
@@ -297,11 +303,23 @@ void AdminDoor::Loop::accept() {
   });
 }
 
+/// Where all places are taken, the oldest visitor who is not known as an operator makes room: nobody keeps operators out by
+/// being silent. An operator's request comes with the connection, so it is read long before so many newer ones have come.
+bool AdminDoor::Loop::has_place() {
+  if (visits_.size() < options_.connections) return true;
+  const auto oldest =
+      std::find_if(visits_.begin(), visits_.end(), [](const auto& each) { return !each->is_operators(); });
+  if (oldest == visits_.end()) return false;
+  const auto visit = *oldest;  // its end takes it out of the list
+  visit->end();
+  return true;
+}
+
 void AdminDoor::Loop::end_all() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   pause_.cancel();
-  for (const auto& each : std::set(visits_)) each->end();
+  for (const auto& each : std::list(visits_)) each->end();
 }
 
 AdminDoor::AdminDoor(AdminOptions options) : loop_(std::make_unique<Loop>(std::move(options))) {}

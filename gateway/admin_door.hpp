@@ -26,7 +26,7 @@ struct AdminOptions {
   std::uint16_t port = 0;  ///< 0: any free one
   std::string credential;  ///< what must follow "Authorization: Bearer "
   std::size_t body_bytes = std::size_t{64} * 1024;
-  std::size_t connections = 32;              ///< at once; more are closed
+  std::size_t connections = 32;  ///< at once; the oldest that has not shown the credential makes room for more
   std::chrono::milliseconds time_max{5000};  ///< for a request to arrive, and for a reader to take some of the answer
 };
 

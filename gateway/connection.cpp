@@ -40,6 +40,7 @@ void Connection::end() {
   if (std::exchange(ended_, true)) return;
   const auto self = shared_from_this();
   session_.reset();
+  ticket_asker_.reset();
   host_.bodies_bytes -= std::exchange(reserved_, 0);
   boost::system::error_code ignored;
   socket_.close(ignored);
@@ -242,14 +243,16 @@ void Connection::upgrade(const HandshakeAccepted& accepted, Now now) {
 void Connection::use_ticket(const std::string& ticket) {
   session_->await_ticket();
   if (host_.tickets == nullptr) return session_->on_ticket({}, Now::read());
-  host_.tickets->use(ticket, [weak = weak_from_this(), executor = socket_.get_executor()](UsedTicket used) {
+  ticket_asker_ = std::make_shared<char>();
+  auto on_used = [weak = weak_from_this(), executor = socket_.get_executor()](UsedTicket used) {
     asio::post(executor, [weak, used = std::move(used)]() mutable {
       const auto self = weak.lock();
       if (!self || !self->session_) return;
       if (used.unavailable) return self->session_->on_ticket_unavailable();
       self->session_->on_ticket(std::move(used.token), Now::read());
     });
-  });
+  };
+  host_.tickets->use(ticket, ticket_asker_, std::move(on_used));
 }
 
 // Writing.

@@ -123,7 +123,8 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   std::size_t reserved_ = 0;  // of host_.bodies_bytes
   std::string pending_;       // what the socket did not take
   std::size_t pending_written_ = 0;
-  Time deadline_;  // while there is no session
+  std::shared_ptr<const void> ticket_asker_;  // ends with the connection; other threads look whether it has
+  Time deadline_;                             // while there is no session
   bool reading_ = false;
   bool writing_ = false;                               // waits for writability
   bool replying_ = false;                              // a request is being answered

@@ -41,19 +41,21 @@ void TicketDesk::issue(const std::string& token, const auth::Principal& principa
   });
 }
 
-void TicketDesk::use(const std::string& ticket, std::function<void(UsedTicket)> done) {
-  asio::post(io_, [this, ticket, done = std::move(done)]() mutable {
+void TicketDesk::use(const std::string& ticket, std::weak_ptr<const void> asker, std::function<void(UsedTicket)> done) {
+  asio::post(io_, [this, ticket, asker = std::move(asker), done = std::move(done)]() mutable {
     const auto digest = auth::ticket_digest(ticket);
-    store_.use_ticket(digest.value_or(""), [ticket, done = std::move(done)](const ledger::Result<std::string>& sealed) {
-      if (!sealed) {
-        log::warn("ticket_not_looked_at",
-                  {{"error", ledger::name(sealed.error().code)}, {"detail", sealed.error().detail}});
-        return done(UsedTicket{{}, true});
-      }
-      const auto token = sealed->empty() ? std::nullopt : auth::open_ticket(ticket, *sealed);
-      if (!token) log::info("ticket_refused");
-      done(UsedTicket{token.value_or(""), false});
-    });
+    const auto is_wanted = [asker = std::move(asker)] { return !asker.expired(); };
+    store_.use_ticket(digest.value_or(""), is_wanted,
+                      [ticket, done = std::move(done)](const ledger::Result<std::string>& sealed) {
+                        if (!sealed) {
+                          log::warn("ticket_not_looked_at",
+                                    {{"error", ledger::name(sealed.error().code)}, {"detail", sealed.error().detail}});
+                          return done(UsedTicket{{}, true});
+                        }
+                        const auto token = sealed->empty() ? std::nullopt : auth::open_ticket(ticket, *sealed);
+                        if (!token) log::info("ticket_refused");
+                        done(UsedTicket{token.value_or(""), false});
+                      });
   });
 }
 

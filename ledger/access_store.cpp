@@ -39,12 +39,17 @@ struct AccessStore::State {
         revocations(executor, connect_options(std::move(conninfo), options_.time_max), 1) {}
 
   using Done = std::function<void(Result<pg::Rows>)>;
+  using IsWanted = std::function<bool()>;
 
   static asio::awaitable<void> run(std::shared_ptr<State> self, pg::Pool State::*pool, pg::Statement statement,
-                                   Done done) {
+                                   Done done, IsWanted is_wanted = {}) {
     auto lease = co_await ((*self).*pool).acquire(self->options.time_max);
     if (!lease) {
       done(lease.error());
+      co_return;
+    }
+    if (is_wanted && !is_wanted()) {
+      done(Error{errc::unavailable, {}, "nobody waits for the answer any more"});
       co_return;
     }
     auto rows = co_await (*lease)->exec(std::move(statement.sql), std::move(statement.params), self->options.time_max);
@@ -87,7 +92,8 @@ void AccessStore::issue_ticket(const TicketOrder& order, std::function<void(Resu
   spawn(state_->executor, State::run(state_, &State::tickets, std::move(statement), std::move(take)));
 }
 
-void AccessStore::use_ticket(const std::string& digest, std::function<void(Result<std::string>)> done) {
+void AccessStore::use_ticket(const std::string& digest, std::function<bool()> is_wanted,
+                             std::function<void(Result<std::string>)> done) {
   if (state_->lookups >= ticket_lookups_max) {
     return asio::post(state_->executor, [done = std::move(done)] {
       done(Error{errc::unavailable, {}, "too many tickets are looked up at once"});
@@ -97,12 +103,14 @@ void AccessStore::use_ticket(const std::string& digest, std::function<void(Resul
   pg::Statement statement;
   statement.sql = "select coalesce(viewgate.use_ticket($1), '')";
   statement.params = {digest};
-  State::Done take = [state = state_, done = std::move(done)](Result<pg::Rows> rows) {
+  State::Done take = [state = state_, is_wanted, done = std::move(done)](Result<pg::Rows> rows) {
     --state->lookups;
+    if (!is_wanted()) return;
     if (!rows) return done(rows.error());
     done((*rows)[0].string(0));
   };
-  spawn(state_->executor, State::run(state_, &State::tickets, std::move(statement), std::move(take)));
+  spawn(state_->executor,
+        State::run(state_, &State::tickets, std::move(statement), std::move(take), std::move(is_wanted)));
 }
 
 }  // namespace viewgate::ledger

@@ -57,8 +57,10 @@ class AccessStore {
   /// False: the principal has as many as it may. Errors: unavailable, timeout, rejected.
   void issue_ticket(const TicketOrder& order, std::function<void(Result<bool>)> done);
 
-  /// What was sealed, and from then on nobody gets it any more; empty: there is no such ticket (any more).
-  void use_ticket(const std::string& digest, std::function<void(Result<std::string>)> done);
+  /// What was sealed, and from then on nobody gets it any more; empty: there is no such ticket (any more). Asks `is_wanted`
+  /// when a connection to the database is free at last: false leaves the ticket as it is, and `done` is not called.
+  void use_ticket(const std::string& digest, std::function<bool()> is_wanted,
+                  std::function<void(Result<std::string>)> done);
 
   void stop();
 

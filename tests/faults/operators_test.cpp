@@ -140,6 +140,19 @@ TEST_F(Operators, row_63_out_of_descriptors_the_operators_port_still_answers) {
   EXPECT_THAT(ask(port, "POST", "/v1/revocations", R"({"token_id":"nobodys"})").head, StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_F(Operators, row_66_strangers_who_say_nothing_keep_no_operator_out) {
+  GatewayProcess gateway(options());
+  const std::uint16_t port = admin_port(gateway);
+  constexpr std::size_t many = 48;  // more than there are places
+  std::vector<std::unique_ptr<RawSocket>> silent;
+  for (std::size_t i = 0; i < many; ++i) {
+    silent.push_back(std::make_unique<RawSocket>(port));
+    if (i % 2 == 0) silent.back()->send("GET /metrics HTTP/1.1\r\n");  // and no more of it
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_THAT(ask(port, "GET", "/nothing").head, StartsWith("HTTP/1.1 404 "));
+  EXPECT_TRUE(silent.front()->wait_closed()) << "the oldest made room";
+}
+
 TEST_F(Operators, a_credential_that_is_too_short_or_a_port_that_is_taken_is_told_at_the_start) {
   GatewayProcess gateway(options());
   const auto refusal = [&](const std::string& listen, const std::string& file) {

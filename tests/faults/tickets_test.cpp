@@ -158,5 +158,33 @@ TEST_F(Tickets, strangers_whose_tickets_cannot_be_looked_at_are_bounded_and_may_
   EXPECT_EQ(answer_to(line.port(), ask(line.port(), line.reader("alice")).ticket), "alice\"");
 }
 
+TEST_F(Tickets, those_who_left_before_the_database_was_asked_keep_their_tickets_and_nobody_waiting) {
+  const auto looked_at = [&] {
+    return line.value(
+        "select count(*) from pg_stat_activity where application_name = 'viewgate access' and wait_event_type = "
+        "'Lock'");
+  };
+  std::vector<std::string> tickets;
+  for (int i = 0; i < 6; ++i) tickets.push_back(ask(line.port(), line.reader("ivan")).ticket);
+  std::vector<std::unique_ptr<RawSocket>> sockets;
+  const auto show = [&](const std::string& ticket) {
+    UpgradeRequest request;
+    request.extra_headers = "Sec-WebSocket-Protocol: viewgate.ticket." + ticket + "\r\n";
+    sockets.push_back(std::make_unique<RawSocket>(line.port()));
+    sockets.back()->send(upgrade_bytes(request));
+    EXPECT_THAT(sockets.back()->read_until("\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
+  };
+  PgSession holder(line.database());
+  holder.run("begin; lock table viewgate.tickets in access exclusive mode");
+  // Two are at the database, which is as many as there may be; the others wait for their turn.
+  for (int i = 0; i < 2; ++i) show(tickets[i]);
+  EXPECT_TRUE(eventually([&] { return looked_at() == "2"; }));
+  for (int i = 2; i < 6; ++i) show(tickets[i]);
+  for (auto& each : sockets) each->reset();
+  EXPECT_TRUE(eventually([&] { return line.gateway().client_sockets() == 0; }));
+  holder.run("rollback");
+  for (int i = 2; i < 6; ++i) EXPECT_EQ(answer_to(line.port(), tickets[i]), "ivan\"") << i;
+}
+
 }  // namespace
 }  // namespace viewgate::testing
