@@ -9,7 +9,6 @@ namespace viewgate::gateway {
 namespace {
 
 using ledger::pg::Params;
-using ledger::pg::Rows;
 using Text = std::shared_ptr<std::string>;
 
 const std::vector<std::string_view> database_keys{"database"};

@@ -32,8 +32,8 @@ struct LogArguments {
 /// Prints page after page. A reader that is slower than the database makes it wait, as any pipe does.
 class LogPrinter {
  public:
-  LogPrinter(boost::asio::any_io_executor executor, pg::ConnectOptions options, LogArguments wanted)
-      : pool_(executor, options, 1), store_(pool_, {}), timer_(executor), wanted_(std::move(wanted)) {
+  LogPrinter(const boost::asio::any_io_executor& executor, pg::ConnectOptions options, LogArguments wanted)
+      : pool_(executor, std::move(options), 1), store_(pool_, {}), timer_(executor), wanted_(std::move(wanted)) {
     at_.sequence = ledger::Sequence{wanted_.after};
   }
 

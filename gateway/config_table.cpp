@@ -114,7 +114,7 @@ constexpr std::array table = std::to_array<Setting>({
      &C::auth_ticket_time,
      "30s",
      second,
-     10 * 60 * second,
+     std::int64_t{10} * 60 * second,
      {},
      "how long a ticket of POST /v1/tickets may be used, once"},
 

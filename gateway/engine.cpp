@@ -36,7 +36,7 @@ projection::Digest digest_of(const GroupId& id) { return projection::Digest{id.b
 
 Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::LogReader& reader,
                std::function<void()> on_registry_moved)
-    : limits_(limits),
+    : limits_(std::move(limits)),
       surroundings_(std::move(surroundings)),
       registry_moved_(std::move(on_registry_moved)),
       reader_(reader),

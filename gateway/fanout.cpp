@@ -11,12 +11,12 @@ namespace viewgate::gateway {
 Fanout::Fanout(std::size_t reactor, SessionOptions options, EnginePort& engine, const auth::TokenVerifier& verifier,
                ActiveModelPtr model, std::function<void()> on_due)
     : reactor_(reactor),
-      options_(options),
+      options_(std::move(options)),
       engine_(engine),
       verifier_(verifier),
       on_due_(std::move(on_due)),
       model_(std::move(model)),
-      message_(options.server_message_bytes) {
+      message_(options_.server_message_bytes) {
   assert(model_ != nullptr);
 }
 

@@ -1,6 +1,8 @@
 #include "gateway/reactor.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -132,6 +134,7 @@ class Reactor::Loop final : public ConnectionHost {
 
  private:
   void accept();
+  bool is_moved_down(tcp::socket& socket) const;
   void on_not_accepted(std::string_view reason);
   void on_accepted(tcp::socket socket);
   bool end_oldest_stranger();
@@ -171,7 +174,7 @@ void Reactor::Loop::accept() {
   acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (error) return on_not_accepted(error.message());
-    if (socket.native_handle() >= descriptors_max_ && !end_oldest_stranger()) {
+    if (socket.native_handle() >= descriptors_max_ && !(end_oldest_stranger() && is_moved_down(socket))) {
       boost::system::error_code ignored;
       socket.close(ignored);
       return on_not_accepted("the last descriptors are for operators and the database");
@@ -180,6 +183,21 @@ void Reactor::Loop::accept() {
     on_accepted(std::move(socket));
     accept();
   });
+}
+
+/// Takes the descriptor that somebody has left. Whoever kept a high one while others filled the low ones would, one after the
+/// other, use up those that are not for clients. False: another reactor was faster, or there is none; the socket may be closed.
+bool Reactor::Loop::is_moved_down(tcp::socket& socket) const {
+  boost::system::error_code error;
+  const tcp protocol = socket.local_endpoint(error).protocol();
+  const int high = error ? -1 : socket.release(error);
+  if (error) return false;
+  const int low = ::fcntl(high, F_DUPFD_CLOEXEC, 0);
+  ::close(high);
+  if (low < 0) return false;
+  socket.assign(protocol, low, error);
+  if (error) ::close(low);
+  return !error && low < descriptors_max_;
 }
 
 void Reactor::Loop::on_not_accepted(std::string_view reason) {

@@ -1,13 +1,10 @@
 #include "ledger/embedded.hpp"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <libpq-fe.h>
-#include <pwd.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +16,7 @@
 #include <future>
 #include <thread>
 
+#include "ledger/child_process.hpp"
 #include "ledger/postgres_programs.hpp"
 
 namespace viewgate::ledger {
@@ -53,97 +51,6 @@ std::string complaint_in(const fs::path& log) {
     if (!line.empty()) last = line;
   }
   return complaint.empty() ? last : complaint;
-}
-
-/// Who runs PostgreSQL.
-struct Account {
-  uid_t uid;
-  gid_t gid;
-  std::string name;
-  bool change;  ///< we are root and step down to it
-};
-
-Result<Account> account_for_postgres() {
-  if (geteuid() != 0) return Account{geteuid(), getegid(), "", false};
-  for (const char* name : {"postgres", "nobody"}) {
-    const passwd* entry = getpwnam(name);
-    if (entry != nullptr) return Account{entry->pw_uid, entry->pw_gid, name, true};
-  }
-  return fail(errc::unsuitable_database, "PostgreSQL refuses to run as root, and there is no user postgres or nobody");
-}
-
-/// In a forked child: become the account. Only async-signal-safe calls, apart from setgroups' wrapper.
-bool become(const Account& account) {
-  if (!account.change) return true;
-  return setgroups(0, nullptr) == 0 && setgid(account.gid) == 0 && setuid(account.uid) == 0;
-}
-
-/// Sends a child's output to the log and its input from nowhere.
-void redirect(const char* log) {
-  const int null = open("/dev/null", O_RDONLY);
-  const int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  if (null >= 0) dup2(null, STDIN_FILENO);
-  if (out >= 0) {
-    dup2(out, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
-  }
-}
-
-/// The arguments of exec, made before fork.
-class Command {
- public:
-  explicit Command(std::vector<std::string> words) : words_(std::move(words)) {
-    for (std::string& word : words_) pointers_.push_back(word.data());
-    pointers_.push_back(nullptr);
-  }
-  [[noreturn]] void exec() const {
-    execv(pointers_.front(), pointers_.data());
-    _exit(127);
-  }
-
- private:
-  std::vector<std::string> words_;
-  std::vector<char*> pointers_;
-};
-
-/// Runs a program to its end as the account; false unless it exits with 0.
-bool run(const Command& command, const Account& account, const std::string& log) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    if (!become(account)) _exit(126);
-    redirect(log.c_str());
-    if (chdir("/") != 0) _exit(126);
-    command.exec();
-  }
-  int status = 0;
-  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/// Can the account enter the directory? Asked of the kernel, by trying.
-bool reachable(const fs::path& directory, const Account& account) {
-  const std::string path = directory.string();
-  const pid_t pid = fork();
-  if (pid == 0) _exit(become(account) && chdir(path.c_str()) == 0 ? 0 : 1);
-  int status = 0;
-  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/// Makes a directory that only the account may enter, or takes over one that already is exactly that.
-Result<void> make_private_directory(const fs::path& path, const Account& account) {
-  if (mkdir(path.c_str(), 0700) == 0) {
-    if (chown(path.c_str(), account.uid, account.gid) == 0) return {};
-    return fail(errc::unsuitable_database, path.string() + " cannot be given to user " + account.name);
-  }
-  struct stat info {};
-  const bool ours = errno == EEXIST && lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
-                    info.st_uid == account.uid && (info.st_mode & 0077) == 0;
-  if (ours) return {};
-  return fail(errc::unsuitable_database,
-              path.string() + " cannot be made, or belongs to somebody else: it must be a directory with mode 0700");
 }
 
 pid_t server_named_in(const fs::path& data) {
@@ -285,7 +192,7 @@ Result<void> Embedded::Server::make_cluster() {
                                     "--encoding=UTF8",
                                     "--locale=C.UTF-8"};
   if (options_.durability == Durability::volatile_) words.emplace_back("--no-sync");
-  if (!run(Command(words), account_, log().string())) {
+  if (!run_as(Command(words), account_, log().string())) {
     return fail(errc::unavailable, "initdb failed: " + complaint_in(log()) + " (see " + log().string() + ")");
   }
   fs::rename(unfinished, data(), failed);

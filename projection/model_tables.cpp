@@ -185,11 +185,14 @@ void ModelBuilder::conflict_group(const Statement& statement, const Node& option
   for (const ledger::ConflictGroup& other : table.conflict_groups) {
     if (other.name == group.name) problems_.add(place, name + " stands twice");
   }
+  const auto unknown = [&](const std::string& column) {
+    return table.name + " has no column '" + column + "', which " + name + " names";
+  };
   std::set<std::string_view> seen;
   for (const std::string& column : group.columns) {
     const auto index = table.find_column(column);
     if (!index) {
-      problems_.add(place, table.name + " has no column '" + column + "', which " + name + " names");
+      problems_.add(place, unknown(column));
     } else if (!seen.insert(column).second || table.group_of(*index) != ledger::kRecordGroup) {
       problems_.add(place, "the column " + column + " is in two conflict groups, or twice in one");
     } else if (std::find(table.primary_key.begin(), table.primary_key.end(), *index) != table.primary_key.end()) {

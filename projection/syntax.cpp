@@ -63,7 +63,7 @@ std::optional<Statement> parse_statement(std::string_view text, std::size_t base
     return std::nullopt;
   }
   json::parse_options options;
-  options.max_depth = 16 * expression_depth_max;
+  options.max_depth = std::size_t{16} * expression_depth_max;
   boost::system::error_code error;
   const json::value parsed = json::parse(result->parse_tree, error, {}, options);
   if (error) {

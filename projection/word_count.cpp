@@ -25,15 +25,10 @@ std::size_t quoted_end(std::string_view text, std::size_t open, bool backslash_e
   const char quote = text[open];
   std::size_t at = open + 1;
   while (at < text.size()) {
-    if (backslash_escapes && text[at] == '\\') {
-      at += 2;
-    } else if (text[at] != quote) {
-      ++at;
-    } else if (at + 1 < text.size() && text[at + 1] == quote) {
-      at += 2;
-    } else {
-      return at + 1;
-    }
+    const bool escapes = backslash_escapes && text[at] == '\\';
+    const bool doubled = text[at] == quote && at + 1 < text.size() && text[at + 1] == quote;
+    if (!escapes && !doubled && text[at] == quote) return at + 1;
+    at += escapes || doubled ? 2 : 1;
   }
   return text.size();
 }

@@ -31,6 +31,10 @@ struct Unfit {
   throw Unfit{{DoorRefusal::Kind::invalid_value, place + ": " + std::string(what)}};
 }
 
+[[noreturn]] void refuse(const std::string& place, const std::string& column, std::string_view what) {
+  refuse(place + '.' + column, what);
+}
+
 class Canonical {
  public:
   Canonical(const Table& table, const ValueLimits& limits, std::string place)
@@ -93,7 +97,7 @@ class Canonical {
 
   void refuse_unknown(const Json& values, const std::string& where) const {
     for (const Json::Member& member : values.members) {
-      if (!table_.find_column(member.name)) refuse(where + '.' + member.name, "is no column of " + table_.name);
+      if (!table_.find_column(member.name)) refuse(where, member.name, "is no column of " + table_.name);
     }
   }
 
@@ -113,10 +117,10 @@ class Canonical {
           is_of_key ? &key[static_cast<std::size_t>(in_key - table_.primary_key.begin())] : nullptr;
       if (given != nullptr || of_key == nullptr) {
         const auto fault = append_column_value(text, table_, column, given != nullptr ? *given : null, limits_);
-        if (fault) refuse(where + '.' + name, *fault);
+        if (fault) refuse(where, name, *fault);
       }
       if (of_key != nullptr && given != nullptr && text != *of_key) {
-        refuse(where + '.' + name, "is not what the key says; a record with another key is another record");
+        refuse(where, name, "is not what the key says; a record with another key is another record");
       }
       out += out.size() > 1 ? ", " : "";
       out.append(table_.layout.json_name(column)).append(": ").append(of_key != nullptr ? *of_key : text);
@@ -213,6 +217,7 @@ bool may_write_anything(const Model& model, std::string_view claims, std::string
     const Table& table = *entry.second;
     const auto some_can_hold = [&](const std::vector<Expression>& conditions) {
       std::vector<Expression> bound;
+      bound.reserve(conditions.size());
       for (const Expression& each : conditions) bound.push_back(bind_condition(each, *json, space, table.layout));
       return can_hold(bound);
     };
@@ -243,6 +248,7 @@ CallerRules::CallerRules(ModelPtr model, std::string_view claims, std::string_vi
     if (table == nullptr || tables_.contains(mutation.collection)) continue;
     const auto bound = [&](const std::vector<Expression>& conditions) {
       std::vector<Expression> out;
+      out.reserve(conditions.size());
       for (const Expression& each : conditions) out.push_back(bind_condition(each, *json, space, table->layout));
       return out;
     };

@@ -1,5 +1,6 @@
 #include "support/gateway_process.hpp"
 
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
@@ -68,6 +70,10 @@ GatewayProcess::GatewayProcess(GatewayOptions options) : options_(std::move(opti
 }
 
 GatewayProcess::~GatewayProcess() {
+  // Whoever waits for a client sees only that nobody answers any more.
+  if (::testing::Test::HasFailure() && !process_->running()) {
+    std::cerr << "the gateway has ended with " << process_->wait(std::chrono::milliseconds(0)).value_or(-1) << '\n';
+  }
   process_.reset();
   if (options_.log_file.empty()) std::filesystem::remove(log_file_);
   std::filesystem::remove(ready_file_);
