@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include "gateway/log.hpp"
@@ -37,13 +40,22 @@ std::variant<ExplainQuestion, std::string> parse_explain(std::string_view target
   if (!query) return "the query is not name=value&…, percent-encoded, each name once";
   ExplainQuestion out;
   for (const auto& [name, value] : *query) {
+    if (name == "before") {
+      std::int64_t sequence = 0;
+      const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), sequence);
+      if (problem != std::errc{} || end != value.data() + value.size() || sequence < 1)
+        return "before must be a sequence: a whole number from 1 on";
+      out.before = ledger::Sequence{sequence};
+      continue;
+    }
     std::string* const place = name == "space"    ? &out.space
                                : name == "view"   ? &out.view
                                : name == "params" ? &out.parameters
                                : name == "claims" ? &out.claims
                                : name == "record" ? &out.record
                                                   : nullptr;
-    if (place == nullptr) return name.substr(0, 40) + ": is not known here; space, view, params, claims and record are";
+    if (place == nullptr)
+      return name.substr(0, 40) + ": is not known here; space, view, params, claims, record and before are";
     *place = value;
   }
   if (out.space.empty() || out.view.empty() || out.record.empty()) return "space, view and record must be there";

@@ -1,6 +1,6 @@
 // GET /v1/explain on the operators' port: why a record is in a view or not, what `viewgate explain` prints, as JSON.
 //
-//   /v1/explain?space=s&view=board&params={…}&claims={…}&record=[7]
+//   /v1/explain?space=s&view=board&params={…}&claims={…}&record=[7]&before=4711
 //
 // On a thread of its own: the history of a record may be long, and no commit waits for it.
 #pragma once

@@ -56,6 +56,11 @@ void add_explain_command(CLI::App& app) {
       ->required();
   command->add_option("--params", question.parameters, "the subscription's parameters, a JSON object [{}]");
   command->add_option("--claims", question.claims, "the caller's claims, a JSON object [{}]");
+  command
+      ->add_option_function<std::int64_t>(
+          "--before", [arguments](std::int64_t given) { arguments->question.before = ledger::Sequence{given}; },
+          "only events of commits before this sequence, where the latest are too many")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", arguments->json, "as one JSON document");
   command->callback([flags, arguments] { explain(flags->read(), *arguments); });
 }

@@ -16,10 +16,11 @@ namespace pg = ledger::pg;
 
 /// A question that fits the model.
 struct Prepared {
-  Prepared(ExplainQuestion asked, projection::Explainer made)
-      : question(std::move(asked)), explainer(std::move(made)) {}
+  Prepared(ExplainQuestion asked, std::string hash, projection::Explainer made)
+      : question(std::move(asked)), model_hash(std::move(hash)), explainer(std::move(made)) {}
 
   ExplainQuestion question;
+  std::string model_hash;  // of what judges
   projection::Explainer explainer;
   std::string key;
 };
@@ -42,10 +43,20 @@ std::variant<std::shared_ptr<Prepared>, ExplainRefusal> prepared(const ActiveMod
   }
   auto explainer = projection::Explainer::make(view, question.parameters, question.claims, question.space);
   if (!explainer) return ExplainRefusal{code_of(explainer.error().code), explainer.error().detail};
-  auto out = std::make_shared<Prepared>(std::move(question), std::move(*explainer));
+  auto out = std::make_shared<Prepared>(std::move(question), active.hash, std::move(*explainer));
   if (auto wrong = projection::append_key(out->key, *view->table, out->question.record)) {
     return ExplainRefusal{"invalid_record", std::move(*wrong)};
   }
+  return out;
+}
+
+projection::StoryBounds bounds_of(const Prepared& asked) {
+  projection::StoryBounds out;
+  out.events_max = ExplainQuestion::events_max;
+  out.bytes_max = ExplainQuestion::events_bytes_max;
+  // But for the mark of what is older than the model, which is not known before the end.
+  out.bytes_of = [](const projection::StoryEvent& event) { return explain_event_json(event, {}).size(); };
+  out.before = asked.question.before;
   return out;
 }
 
@@ -206,11 +217,18 @@ class ExplainDesk::Work : public std::enable_shared_from_this<Work> {
       const auto record = projection::Record::parse(group.table().layout, *now.record);
       asked->key = group.key_of(*record);
     }
-    projection::RecordStory story(explainer, ExplainQuestion::events_max);
+    projection::RecordStory story(explainer, bounds_of(*asked));
     auto reach = co_await history(asked, now.position.sequence, story);
     if (!reach) co_return reach.error();
+    if (reach->model.hash != asked->model_hash) {
+      ExplainRefusal refusal;
+      refusal.code = "unavailable";
+      refusal.text = "another model has just been put in force; ask again";
+      co_return ExplainResult(std::move(refusal));
+    }
     if (!now.record && !story.has_commits()) co_return unknown_record(*asked, *reach);
     story.end(now.position.sequence, out.inside);
+    out.model = std::move(reach->model);
     out.version = group.view()->version.hex();
     out.collection = group.table().collection;
     out.key = asked->key;

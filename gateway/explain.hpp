@@ -18,24 +18,30 @@
 
 #include "gateway/active_model.hpp"
 #include "ledger/commit.hpp"
+#include "ledger/record_history.hpp"
 #include "projection/record_story.hpp"
 
 namespace viewgate::gateway {
 
 struct ExplainQuestion {
   static constexpr std::size_t events_max = 500;  ///< of an answer; older ones are counted
+  /// Of their JSON. With what else an answer holds, which the sizes of a model and of a question bound, it stays far below what
+  /// the operators' port keeps for one reader.
+  static constexpr std::size_t events_bytes_max = std::size_t{4} << 20;
 
   std::string space;
   std::string view;
-  std::string parameters = "{}";  ///< JSON object
-  std::string claims = "{}";      ///< JSON object: of the caller who is asked about
-  std::string record;             ///< JSON array: the key as it stands in events
+  std::string parameters = "{}";           ///< JSON object
+  std::string claims = "{}";               ///< JSON object: of the caller who is asked about
+  std::string record;                      ///< JSON array: the key as it stands in events
+  std::optional<ledger::Sequence> before;  ///< only events of earlier commits; nothing: the latest ones
 };
 
 struct ExplainAnswer {
   ExplainQuestion question;
-  std::string version;     ///< of the view
-  std::string collection;  ///< of its table
+  ledger::ModelOfLedger model;  ///< what judged: of the past, too, whatever was in force then
+  std::string version;          ///< of the view
+  std::string collection;       ///< of its table
   std::string key;
   ledger::Sequence sequence;  ///< what `exists` and `inside` are true at
   bool exists = false;        ///< in this space
@@ -45,9 +51,12 @@ struct ExplainAnswer {
   std::vector<projection::Verdict> admission;
   ledger::Sequence retained_from{1};  ///< the log reaches back to here
   std::optional<bool> began_inside;   ///< before that; nothing: not known, what it was is erased
-  std::size_t left_out = 0;           ///< events older than those below
+  std::size_t left_out = 0;           ///< events older than those below: `before` the first of those shows them
   std::deque<projection::StoryEvent> events;
 };
+
+/// The commit is older than the model that judged it: another one was in force.
+[[nodiscard]] bool is_judged_later(const projection::StoryEvent& event, const ledger::ModelOfLedger& model);
 
 /// `code`: unknown_space, unknown_view, invalid_params, invalid_claims, invalid_record, unknown_record, unavailable. `text`
 /// says what would be right.
@@ -76,6 +85,8 @@ class ExplainDesk {
   std::shared_ptr<Work> work_;
 };
 
+/// One event of the history, as it stands in the document.
+[[nodiscard]] std::string explain_event_json(const projection::StoryEvent& event, const ledger::ModelOfLedger& model);
 /// The answer as one JSON document, and as lines for a terminal.
 [[nodiscard]] std::string explain_json(const ExplainAnswer& answer);
 [[nodiscard]] std::string explain_text(const ExplainAnswer& answer);

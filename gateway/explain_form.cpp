@@ -54,26 +54,16 @@ std::string verdicts_json(const Verdicts& verdicts) {
   return out + "]";
 }
 
-std::string event_json(const StoryEvent& event) {
+std::string model_json(const ledger::ModelOfLedger& model) {
   std::string out = "{";
-  append_text(out, "sequence", std::to_string(event.sequence.value));
-  append_text(out, "what", event.what);
-  append_given(out, "at", event.provenance.at);
-  append_given(out, "source", event.provenance.source);
-  append_given(out, "role", event.provenance.role);
-  append_given(out, "principal", event.provenance.principal);
-  append_given(out, "client", event.provenance.client);
-  append_given(out, "request_id", event.provenance.request_id);
-  if (event.moved) append_member(out, "moved", "true");
-  if (!event.reasons.empty()) append_member(out, "because", verdicts_json(event.reasons));
-  if (!event.changed.empty()) {
-    std::string names = "[";
-    for (const auto& name : event.changed)
-      names.append(names.size() > 1 ? "," : "").append(projection::encode_json_string(name));
-    append_member(out, "changed", names + "]");
-  }
+  append_member(out, "version", std::to_string(model.version));
+  append_text(out, "hash", model.hash);
+  append_text(out, "since", model.since);
   return out + "}";
 }
+
+/// Where to go on with what is older.
+std::string next_before(const ExplainAnswer& answer) { return std::to_string(answer.events.front().sequence.value); }
 
 std::string_view began(const ExplainAnswer& answer) {
   if (!answer.began_inside) return "unknown";
@@ -96,7 +86,7 @@ void append_lines(std::string& out, const Verdicts& verdicts, std::size_t indent
   }
 }
 
-std::string event_line(const StoryEvent& event) {
+std::string event_line(const StoryEvent& event, const ledger::ModelOfLedger& model) {
   std::string out = "  " + std::to_string(event.sequence.value) + "  " + event.what;
   const auto& from = event.provenance;
   if (event.moved) out += " (it belongs to another space now)";
@@ -109,6 +99,7 @@ std::string event_line(const StoryEvent& event) {
   if (!from.principal.empty()) out += "  by " + from.principal;
   if (!from.role.empty()) out += "  as " + from.role + " (" + from.source + ")";
   if (!from.request_id.empty()) out += "  request " + from.request_id;
+  if (is_judged_later(event, model)) out += "  before this model: judged by it all the same";
   return out + "\n";
 }
 
@@ -123,11 +114,39 @@ std::string first_line(const ExplainAnswer& answer) {
 
 }  // namespace
 
+bool is_judged_later(const StoryEvent& event, const ledger::ModelOfLedger& model) {
+  // Both are of one form, so they compare as texts. An erased commit is not judged; one that is not in the log has no time.
+  return event.what != "erased" && !event.provenance.at.empty() && event.provenance.at < model.since;
+}
+
+std::string explain_event_json(const StoryEvent& event, const ledger::ModelOfLedger& model) {
+  std::string out = "{";
+  append_text(out, "sequence", std::to_string(event.sequence.value));
+  append_text(out, "what", event.what);
+  append_given(out, "at", event.provenance.at);
+  append_given(out, "source", event.provenance.source);
+  append_given(out, "role", event.provenance.role);
+  append_given(out, "principal", event.provenance.principal);
+  append_given(out, "client", event.provenance.client);
+  append_given(out, "request_id", event.provenance.request_id);
+  if (is_judged_later(event, model)) append_text(out, "judged_by", "current");
+  if (event.moved) append_member(out, "moved", "true");
+  if (!event.reasons.empty()) append_member(out, "because", verdicts_json(event.reasons));
+  if (!event.changed.empty()) {
+    std::string names = "[";
+    for (const auto& name : event.changed)
+      names.append(names.size() > 1 ? "," : "").append(projection::encode_json_string(name));
+    append_member(out, "changed", names + "]");
+  }
+  return out + "}";
+}
+
 std::string explain_json(const ExplainAnswer& answer) {
   std::string out = "{";
   append_text(out, "space", answer.question.space);
   append_text(out, "view", answer.question.view);
   append_text(out, "version", answer.version);
+  append_member(out, "model", model_json(answer.model));
   append_text(out, "collection", answer.collection);
   append_member(out, "record", answer.key);
   append_text(out, "sequence", std::to_string(answer.sequence.value));
@@ -140,8 +159,10 @@ std::string explain_json(const ExplainAnswer& answer) {
   append_text(history, "retained_from", std::to_string(answer.retained_from.value));
   append_text(history, "began", began(answer));
   append_member(history, "left_out", std::to_string(answer.left_out));
+  if (answer.left_out > 0) append_text(history, "next_before", next_before(answer));
   std::string events = "[";
-  for (const StoryEvent& event : answer.events) events.append(events.size() > 1 ? "," : "").append(event_json(event));
+  for (const StoryEvent& event : answer.events)
+    events.append(events.size() > 1 ? "," : "").append(explain_event_json(event, answer.model));
   append_member(history, "events", events + "]");
   append_member(out, "history", history + "}");
   return out + "}";
@@ -153,11 +174,14 @@ std::string explain_text(const ExplainAnswer& answer) {
   out += answer.admitted ? "such a caller is admitted\n" : "such a caller is not admitted";
   if (!answer.admitted) out += answer.admission.empty() ? ": no policy is on the view\n" : "\n";
   append_lines(out, answer.admission, 2);
+  out += "judged by version " + answer.version + " of the view, of model " + std::to_string(answer.model.version) +
+         " (hash " + answer.model.hash + "), in force since " + answer.model.since + "\n";
   out += "the log reaches back to sequence " + std::to_string(answer.retained_from.value) + "; before that it was " +
          std::string(began(answer)) + "\n";
-  if (answer.left_out > 0) out += "  " + std::to_string(answer.left_out) + " older events\n";
+  if (answer.left_out > 0)
+    out += "  " + std::to_string(answer.left_out) + " older events: --before " + next_before(answer) + " shows them\n";
   for (const StoryEvent& event : answer.events) {
-    out += event_line(event);
+    out += event_line(event, answer.model);
     append_lines(out, event.reasons, 6);
   }
   return out;

@@ -30,6 +30,9 @@ join matched m on m.part = c.part
 left join placed p on p.part = m.part and p.counter = m.counter
 order by c.sequence, coalesce(p.place, m.counter))";
 
+constexpr const char* model_sql = R"(
+select version, hash, to_char(applied_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') from viewgate.model)";
+
 enum Column {
   column_sequence,
   column_stamp,
@@ -97,15 +100,23 @@ pg::Task<LogReach> read_record_history(pg::Connection& connection, RecordQuestio
                                        std::function<bool(CommitPartPtr)> on_commit,
                                        std::chrono::milliseconds time_max) {
   // One snapshot, so that nothing is pruned between the horizon and what lies above it.
-  std::vector<pg::Statement> statements(2);
+  std::vector<pg::Statement> statements(3);
   statements[0].sql = "begin isolation level repeatable read read only";
   statements[1].sql = "select retained_from from viewgate.spaces where space = viewgate.space_key($1)";
   statements[1].params.emplace_back(question.space);
+  statements[2].sql = model_sql;
   auto begun = co_await connection.exec_all(std::move(statements), time_max);
   if (!begun) co_return begun.error();
   LogReach reach;
-  reach.is_known = !begun->back().empty();
-  if (reach.is_known) reach.retained_from = Sequence{begun->back()[0].integer(0)};
+  const pg::Rows& horizon = (*begun)[1];
+  const pg::Rows& model = (*begun)[2];
+  reach.is_known = !horizon.empty();
+  if (reach.is_known) reach.retained_from = Sequence{horizon[0].integer(0)};
+  if (!model.empty()) {
+    reach.model.version = model[0].integer(0);
+    reach.model.hash = model[0].string(1);
+    reach.model.since = model[0].string(2);
+  }
 
   std::string sql = history_sql;
   pg::Params params;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -20,10 +21,18 @@ struct RecordQuestion {
   Sequence through;        ///< later commits are not looked at
 };
 
-/// How far the log of the space reaches back.
+/// The model that the ledger has in force; it keeps no older one.
+struct ModelOfLedger {
+  std::int64_t version = 0;  ///< counts them; 0: none was ever put in force
+  std::string hash;
+  std::string since;  ///< by the database's clock: UTC, as Provenance::at
+};
+
+/// How far the log of the space reaches back, and what is in force at its end.
 struct LogReach {
   bool is_known = false;  ///< the space has had a commit
   Sequence retained_from{1};
+  ModelOfLedger model;
 };
 
 /// Hands on each commit that changed the record, in order, as one part with one change: what all of its changes amount to

@@ -71,10 +71,17 @@ void RecordStory::end(ledger::Sequence now, bool is_inside) {
 }
 
 void RecordStory::add(StoryEvent event) {
+  if (bounds_.before && event.sequence >= *bounds_.before) return;
+  bytes_ += sizes_.emplace_back(bounds_.bytes_of(event));
   events_.push_back(std::move(event));
-  if (events_.size() <= events_max_) return;
-  events_.pop_front();
-  ++left_out_;
+  while (is_too_much() && events_.front().sequence != events_.back().sequence) {
+    const ledger::Sequence oldest = events_.front().sequence;
+    for (; events_.front().sequence == oldest; ++left_out_) {
+      bytes_ -= sizes_.front();
+      sizes_.pop_front();
+      events_.pop_front();
+    }
+  }
 }
 
 }  // namespace viewgate::projection

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ledger/commit.hpp"
@@ -26,11 +28,20 @@ struct StoryEvent {
   bool moved = false;                ///< of removed_from_scope: the record belongs to another space now
 };
 
+/// Which events are kept: of those before `before` the latest that fit. A commit's events are kept or left out together, and those
+/// of the latest commit are kept whatever they take.
+struct StoryBounds {
+  std::size_t events_max = 0;
+  std::size_t bytes_max = 0;
+  std::function<std::size_t(const StoryEvent&)> bytes_of;  ///< what an event takes where it is told
+  std::optional<ledger::Sequence> before;                  ///< nothing: the latest of all
+};
+
 class RecordStory {
  public:
-  /// The latest `events_max` events are kept. `explainer` outlives the story.
-  RecordStory(const Explainer& explainer, std::size_t events_max)
-      : explainer_(explainer), replay_(explainer.group()), events_max_(events_max) {}
+  /// `explainer` outlives the story.
+  RecordStory(const Explainer& explainer, StoryBounds bounds)
+      : explainer_(explainer), replay_(explainer.group()), bounds_(std::move(bounds)) {}
 
   /// The next commit: one part with the one change of the record. errc::malformed_record.
   [[nodiscard]] Result<void> take(const ledger::CommitPart& commit);
@@ -39,6 +50,7 @@ class RecordStory {
   void end(ledger::Sequence now, bool is_inside);
 
   [[nodiscard]] const std::deque<StoryEvent>& events() const { return events_; }
+  /// Older than those.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
   [[nodiscard]] bool has_commits() const { return has_commits_; }
   /// Before the first commit of the log that changed it. Nothing: that was erased.
@@ -46,12 +58,15 @@ class RecordStory {
 
  private:
   void add(StoryEvent event);
+  [[nodiscard]] bool is_too_much() const { return events_.size() > bounds_.events_max || bytes_ > bounds_.bytes_max; }
   [[nodiscard]] Result<std::optional<Judgement>> judge(const std::optional<std::string>& record) const;
 
   const Explainer& explainer_;
   Replay replay_;
-  const std::size_t events_max_;
+  const StoryBounds bounds_;
   std::deque<StoryEvent> events_;
+  std::deque<std::size_t> sizes_;  // of these
+  std::size_t bytes_ = 0;          // of all of them
   std::size_t left_out_ = 0;
   bool has_commits_ = false;
   std::optional<bool> began_inside_;

@@ -159,7 +159,8 @@ class Story : public ::testing::Test {
   const std::string open = record("\"open\"", "\"ann\"", "3");
   const std::string shut = record("\"shut\"", "\"ann\"", "3");
   const Explainer explainer_ = explainer();
-  RecordStory story_{explainer_, 4};
+  StoryBounds bounds_{4, 1000, [](const StoryEvent& event) { return event.what.size(); }, {}};
+  RecordStory story_{explainer_, bounds_};
   std::int64_t sequence_ = 0;
 };
 
@@ -197,6 +198,37 @@ TEST_F(Story, holes_of_the_log_are_told) {
   EXPECT_THAT(told(),
               ElementsAre("2 unrecorded", "3 erased", "4 removed_from_scope; status = 'open' = false", "9 unrecorded"));
   EXPECT_EQ(story_.left_out(), 1U);
+}
+
+TEST_F(Story, the_latest_are_kept_as_far_as_they_fit_and_older_ones_are_asked_for) {
+  const auto story_of = [&](StoryBounds bounds) {
+    RecordStory story(explainer_, std::move(bounds));
+    for (std::int64_t at = 1; at <= 8; at += 2) {
+      EXPECT_TRUE(story.take(Make::part("s1", at, {Make::updated("issues", key, shut, open)})));
+      EXPECT_TRUE(story.take(Make::part("s1", at + 1, {Make::updated("issues", key, open, shut)})));
+    }
+    std::vector<std::int64_t> out{static_cast<std::int64_t>(story.left_out())};
+    for (const StoryEvent& event : story.events()) out.push_back(event.sequence.value);
+    return out;
+  };
+  const auto ten = [](const StoryEvent&) { return std::size_t{10}; };
+  EXPECT_THAT(story_of({100, 1000, ten, {}}), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(story_of({100, 35, ten, {}}), ElementsAre(5, 6, 7, 8));
+  EXPECT_THAT(story_of({100, 35, ten, ledger::Sequence{6}}), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(story_of({100, 35, ten, ledger::Sequence{3}}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(story_of({2, 1000, ten, ledger::Sequence{6}}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(story_of({100, 5, ten, {}}), ElementsAre(7, 8)) << "the latest whatever it takes";
+}
+
+TEST_F(Story, the_events_of_a_commit_are_left_out_together) {
+  RecordStory story(explainer_, {3, 1000, [](const StoryEvent&) { return std::size_t{1}; }, {}});
+  // Each comes in; that it went out in between is not in the log, and told with the next.
+  for (std::int64_t at = 1; at <= 3; ++at)
+    ASSERT_TRUE(story.take(Make::part("s1", at, {Make::updated("issues", key, shut, open)})));
+  EXPECT_EQ(story.left_out(), 3U);
+  ASSERT_EQ(story.events().size(), 2U);
+  EXPECT_EQ(story.events().front().what, "unrecorded");
+  EXPECT_EQ(story.events().front().sequence, ledger::Sequence{3});
 }
 
 TEST_F(Story, before_an_erased_beginning_nothing_is_known) {
