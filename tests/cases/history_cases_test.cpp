@@ -14,13 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A sanitizer keeps what was freed for a while, and shadows of everything.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t memory_factor = 10;
-#else
-constexpr std::uint64_t memory_factor = 1;
-#endif
-
 class History : public ::testing::Test {
  protected:
   Line& line = Line::shared();

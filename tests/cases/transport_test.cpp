@@ -10,13 +10,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A sanitizer keeps what was freed for a while, and shadows of everything.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t memory_factor = 10;
-#else
-constexpr std::size_t memory_factor = 1;
-#endif
-
 class Transport : public ::testing::Test {
  protected:
   void insert(std::int64_t id, const std::string& text = "") {

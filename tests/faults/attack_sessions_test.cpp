@@ -35,7 +35,7 @@ TEST_F(AttackSessions, row_25_expiry_is_told_before_and_ends_the_session_with_40
   SteppedClock clock;
   GatewayOptions options = line.gateway_options();
   clock.rule(options);
-  options.set("--time-heartbeat", "200ms");
+  options.set("--time-heartbeat", patient_flag(std::chrono::milliseconds(200)));
   options.set("--auth-leeway", "0s");
   GatewayProcess gateway(options);
   WsClient client(gateway.port(), token_of_claims(claims_until(hours(1))));
@@ -54,7 +54,7 @@ TEST_F(AttackSessions, row_25_a_refreshed_token_lets_the_session_live_on) {
   SteppedClock clock;
   GatewayOptions options = line.gateway_options();
   clock.rule(options);
-  options.set("--time-heartbeat", "200ms");
+  options.set("--time-heartbeat", patient_flag(std::chrono::milliseconds(200)));
   GatewayProcess gateway(options);
   WsClient client(gateway.port(), token_of_claims(claims_until(hours(1))));
   client.also_show("notice");
@@ -250,7 +250,7 @@ TEST_F(AttackSessions, row_62_a_step_of_the_clock_moves_no_timer_and_ends_only_t
   SteppedClock clock;
   GatewayOptions options = line.gateway_options();
   clock.rule(options);
-  options.set("--time-heartbeat", "200ms");
+  options.set("--time-heartbeat", patient_flag(std::chrono::milliseconds(200)));
   GatewayProcess gateway(options);
   const std::string space = line.new_space();
   const std::string lasting = token_of_claims(claims_until(hours(10)));

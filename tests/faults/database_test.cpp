@@ -43,7 +43,7 @@ TEST_F(Database, row_54_sigterm_tells_clients_when_to_return_closes_with_1012_an
     EXPECT_GE(client->next_of("drain").number("reconnect_after"), 0);
     EXPECT_EQ(client->closed_with(), 1012);
   }
-  EXPECT_EQ(gateway.process().wait(std::chrono::seconds(10)), 0) << gateway.log();
+  EXPECT_EQ(gateway.process().wait(patience), 0) << gateway.log();
 }
 
 TEST_F(Database, row_54_while_it_drains_it_is_not_ready_and_takes_nobody_new) {
@@ -61,7 +61,7 @@ TEST_F(Database, row_54_while_it_drains_it_is_not_ready_and_takes_nobody_new) {
   } catch (const std::runtime_error& refused) {
     EXPECT_THAT(refused.what(), HasSubstr("nobody listens"));
   }
-  EXPECT_EQ(gateway.process().wait(std::chrono::seconds(15)), 0) << gateway.log();
+  EXPECT_EQ(gateway.process().wait(patient(std::chrono::seconds(15))), 0) << gateway.log();
 }
 
 TEST_F(Database, row_53_clients_of_a_node_that_is_killed_resume_on_another) {

@@ -113,7 +113,7 @@ TEST_F(IdentityRow, row_24_an_issuer_out_of_reach_drops_nobody_and_its_known_key
   KeyServer server(key_set({{"old", old_key}}));
   const TextFile issuers("issuers.toml", fetched_issuer(server));
   GatewayOptions options = options_with(issuers);
-  options.set("--time-hello", "5s");
+  options.set("--time-hello", patient_flag(std::chrono::seconds(5)));
   GatewayProcess gateway(options);
   const std::string space = line.new_space();
   WsClient connected(gateway.port(), token_by(old_key, "old"));

@@ -328,7 +328,7 @@ TEST_F(Mutations, row_56_while_postgresql_is_away_mutations_are_unavailable_and_
   EXPECT_THAT(client.receipt_of(1).text, HasSubstr("\"applied\""));
   gate.shut();
   client.mutate(space, 2, one("create", "[2]", note("alice")));
-  const Document error = client.next_of("error", std::chrono::seconds(60));
+  const Document error = client.next_of("error", patient(std::chrono::seconds(60)));
   EXPECT_EQ(error.plain("code"), "unavailable") << error.text;
   EXPECT_EQ(error.plain("number"), "2");
   EXPECT_GE(error.number("retry_after"), 0);
@@ -337,13 +337,13 @@ TEST_F(Mutations, row_56_while_postgresql_is_away_mutations_are_unavailable_and_
   http.send("POST /v1/spaces/" + space + "/mutations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
             line.reader() + "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
             "\r\n\r\n" + body);
-  EXPECT_THAT(http.read_until("\r\n\r\n", std::chrono::seconds(60)),
+  EXPECT_THAT(http.read_until("\r\n\r\n", patient(std::chrono::seconds(60))),
               AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\r\nRetry-After: 1\r\n")));
   gate.open();
   Document answer;
   do {
     client.mutate(space, 2, one("create", "[2]", note("alice")));
-    answer = client.next(std::chrono::seconds(60));
+    answer = client.next(patient(std::chrono::seconds(60)));
   } while (!answer.text.empty() && answer.text.find("\"number\":\"2\"") == std::string::npos);
   EXPECT_THAT(answer.text, HasSubstr("\"applied\""));
   EXPECT_EQ(head(space), 2) << "once, however often it was sent";

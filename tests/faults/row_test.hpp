@@ -48,11 +48,7 @@ class Row : public ::testing::Test {
   /// Of the gateway to its database, which are opened when they are needed and stay.
   static constexpr std::uint64_t connections_max = 16;
   /// Rings of views and spaces that linger, and what the allocator keeps. A sanitizer keeps what was freed for a while.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr std::uint64_t kept_bytes_max = std::uint64_t{2} << 30;
-#else
-  static constexpr std::uint64_t kept_bytes_max = std::uint64_t{192} << 20;
-#endif
+  static constexpr std::uint64_t kept_bytes_max = memory_factor * (std::uint64_t{192} << 20);
 
   loadtest::ProcessUse use() { return loadtest::process_use(line.gateway().process().pid()); }
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "ledger/pg/connection.hpp"
+#include "support/patience.hpp"
 
 namespace viewgate::testing {
 
@@ -19,7 +20,7 @@ class Loop {
 
   /// Runs what there is to run until the condition holds; false after the bound.
   template <class Condition>
-  bool until(Condition condition, std::chrono::milliseconds time_max = std::chrono::seconds(20)) {
+  bool until(Condition condition, std::chrono::milliseconds time_max = patient(std::chrono::seconds(20))) {
     const auto end = std::chrono::steady_clock::now() + time_max;
     while (!condition()) {
       if (std::chrono::steady_clock::now() >= end) return false;
@@ -42,7 +43,7 @@ class Loop {
       if (problem) std::rethrow_exception(problem);
     };
     boost::asio::co_spawn(io_, keep(std::move(task), out), rethrow);
-    if (!until([&out] { return out.has_value(); }, std::chrono::seconds(60))) {
+    if (!until([&out] { return out.has_value(); }, patient(std::chrono::seconds(60)))) {
       throw std::runtime_error("a coroutine did not end");
     }
     return std::move(*out);

@@ -322,13 +322,13 @@ TEST_F(Bell, only_the_first_writer_after_it_was_armed_rings) {
   sleeper.run("select viewgate.arm_bell()");
   EXPECT_EQ(bell(), "2");
   ledger_.session().run("insert into t values (2, 'a', 'x')");
-  EXPECT_EQ(sleeper.notification(5s), "");
+  EXPECT_EQ(sleeper.notification(patient(5s)), "");
   EXPECT_EQ(bell(), "1");
   ledger_.session().run("insert into t values (3, 'a', 'x')");
   EXPECT_EQ(sleeper.notification(50ms), std::nullopt);
   sleeper.run("select viewgate.arm_bell()");
   ledger_.session().run(R"(select viewgate.append('a', '[{"collection": "i", "key": [1], "put": {}}]'))");
-  EXPECT_EQ(sleeper.notification(5s), "");
+  EXPECT_EQ(sleeper.notification(patient(5s)), "");
 }
 
 TEST_F(Bell, every_writer_that_may_have_missed_the_arming_ends_before_the_xid_that_arming_returns) {

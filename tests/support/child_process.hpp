@@ -51,7 +51,8 @@ struct Finished {
 };
 
 /// Runs a program to its end.
-Finished run(const std::vector<std::string>& arguments, std::chrono::milliseconds time_max = std::chrono::seconds(30));
+Finished run(const std::vector<std::string>& arguments,
+             std::chrono::milliseconds time_max = patient(std::chrono::seconds(30)));
 
 /// A file name of this process's own in the temporary directory.
 std::string temporary_path(const std::string& name);

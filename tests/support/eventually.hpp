@@ -4,11 +4,13 @@
 #include <chrono>
 #include <thread>
 
+#include "support/patience.hpp"
+
 namespace viewgate::testing {
 
 /// Looks until `condition` holds; false after `time_max`.
 template <class Condition>
-bool eventually(Condition condition, std::chrono::milliseconds time_max = std::chrono::seconds(10)) {
+bool eventually(Condition condition, std::chrono::milliseconds time_max = patience) {
   const auto end = std::chrono::steady_clock::now() + time_max;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= end) return false;

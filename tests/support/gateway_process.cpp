@@ -100,7 +100,7 @@ void GatewayProcess::start() {
         address = file_text(ready_file_);
         return address.find(':') != std::string::npos || !process_->running();
       },
-      std::chrono::seconds(30));
+      patient(std::chrono::seconds(30)));
   if (!listens || !process_->running()) throw std::runtime_error("viewgate serve did not come up:\n" + log());
   port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }

@@ -38,7 +38,7 @@ struct GatewayOptions {
 
 class GatewayProcess {
  public:
-  /// Returns when it listens; throws std::runtime_error with its log when it does not within half a minute.
+  /// Returns when it listens; throws std::runtime_error with its log when it does not within its time.
   explicit GatewayProcess(GatewayOptions options);
   ~GatewayProcess();
 

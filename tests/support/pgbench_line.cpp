@@ -19,7 +19,7 @@ constexpr const char* fill = R"(
 )";
 
 void must(const std::vector<std::string>& arguments) {
-  const Finished finished = run(arguments, std::chrono::seconds(120));
+  const Finished finished = run(arguments, patient(std::chrono::seconds(120)));
   if (finished.status != 0) throw std::runtime_error(arguments.front() + " failed: " + finished.output);
 }
 

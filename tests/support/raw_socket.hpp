@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace viewgate::testing {
+#include "support/patience.hpp"
 
-inline constexpr std::chrono::milliseconds patience = std::chrono::seconds(10);
+namespace viewgate::testing {
 
 class RawSocket {
  public:

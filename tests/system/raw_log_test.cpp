@@ -56,7 +56,7 @@ HttpAnswer ask(std::uint16_t port, const std::string& request) {
   socket.send(request);
   HttpAnswer out;
   out.head = socket.read_until("\r\n\r\n");
-  const std::string rest = socket.read_until("never in it", std::chrono::seconds(60));
+  const std::string rest = socket.read_until("never in it", patient(std::chrono::seconds(60)));
   if (out.head.find("chunked") != std::string::npos) {
     out.body = unchunked(rest, out.is_whole);
   } else {
@@ -251,7 +251,7 @@ class SlowReader : public RawLog {
     socket->send(get_text("/v1/spaces/" + space + "/log", token));
     EXPECT_THAT(socket->read_until("\r\n\r\n"), HasSubstr("200"));
   }
-  std::string rest() { return socket->read_until("never in it", std::chrono::seconds(60)); }
+  std::string rest() { return socket->read_until("never in it", patient(std::chrono::seconds(60))); }
   std::size_t open_transactions() {
     return std::stoul(line.value(
         "select count(*) from pg_stat_activity where application_name = 'viewgate log' and state <> 'idle'"));
@@ -360,7 +360,7 @@ TEST_F(RawLog, the_command_prints_the_same_lines_and_follows) {
       space +
       "' and sequence = 3; alter table viewgate.commits enable always trigger append_only;"
       "alter table viewgate.commits enable always trigger only_pruned; commit");
-  EXPECT_EQ(follower.wait(std::chrono::seconds(10)), 1);
+  EXPECT_EQ(follower.wait(patience), 1);
   EXPECT_THAT(file_text(child.output_file), HasSubstr("the ledger has another commit there"));
   std::remove(child.output_file.c_str());
 }
