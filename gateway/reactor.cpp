@@ -14,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <random>
 #include <system_error>
 #include <thread>
@@ -32,6 +33,7 @@ namespace {
 
 constexpr std::size_t read_buffer_bytes = std::size_t{64} * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors or memory ran out
+constexpr int room_tries = 10;                          // so often after such a pause
 
 /// A socket with this descriptor or a higher one is one too many: descriptors are given from below.
 int descriptors_for_clients() {
@@ -113,6 +115,10 @@ class Reactor::Loop final : public ConnectionHost {
     asio::post(context_, [this, call = std::move(call)] { call(fanout_); });
   }
 
+  void make_room() {
+    asio::post(context_, [this] { end_oldest_stranger(); });
+  }
+
   void set_ready(bool ready) { ready_ = ready; }
 
   void drain(std::chrono::milliseconds window, std::function<void()> done) {
@@ -134,7 +140,9 @@ class Reactor::Loop final : public ConnectionHost {
 
  private:
   void accept();
-  bool is_moved_down(tcp::socket& socket) const;
+  void let_in(tcp::socket socket, int tries);
+  bool has_room_for(tcp::socket& socket);
+  static bool move_down(tcp::socket& socket);
   void on_not_accepted(std::string_view reason);
   void on_accepted(tcp::socket socket);
   bool end_oldest_stranger();
@@ -152,6 +160,7 @@ class Reactor::Loop final : public ConnectionHost {
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
   asio::steady_timer accept_timer_;
+  std::optional<tcp::socket> waiting_;  // for room
   asio::steady_timer sweep_timer_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Fanout fanout_;
@@ -174,20 +183,43 @@ void Reactor::Loop::accept() {
   acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (error) return on_not_accepted(error.message());
-    if (socket.native_handle() >= descriptors_max_ && !(end_oldest_stranger() && is_moved_down(socket))) {
-      boost::system::error_code ignored;
-      socket.close(ignored);
-      return on_not_accepted("the last descriptors are for operators and the database");
-    }
-    accept_fails_ = false;
-    on_accepted(std::move(socket));
-    accept();
+    let_in(std::move(socket), room_tries);
   });
 }
 
-/// Takes the descriptor that somebody has left. Whoever kept a high one while others filled the low ones would, one after the
-/// other, use up those that are not for clients. False: another reactor was faster, or there is none; the socket may be closed.
-bool Reactor::Loop::is_moved_down(tcp::socket& socket) const {
+/// Where other reactors' strangers have the room, whoever came waits a little for one of them to go.
+void Reactor::Loop::let_in(tcp::socket socket, int tries) {
+  if (has_room_for(socket)) {
+    accept_fails_ = false;
+    on_accepted(std::move(socket));
+    return accept();
+  }
+  if (tries == 0 || !socket.is_open()) {
+    boost::system::error_code ignored;
+    socket.close(ignored);
+    return on_not_accepted("the last descriptors are for operators and the database");
+  }
+  if (options_.on_crowded) options_.on_crowded();
+  waiting_ = std::move(socket);
+  accept_timer_.expires_after(accept_pause);
+  accept_timer_.async_wait([this, tries](const boost::system::error_code& cancelled) {
+    auto waiting = std::exchange(waiting_, std::nullopt);
+    if (!cancelled && waiting) let_in(std::move(*waiting), tries - 1);
+  });
+}
+
+/// Ends strangers until there is room, and takes the descriptor that one of them has left: whoever kept a high one while others
+/// fill the low ones would, one after the other, use up those that are not for clients. False: there is none to end.
+bool Reactor::Loop::has_room_for(tcp::socket& socket) {
+  while (socket.native_handle() >= descriptors_max_) {
+    // Another reactor may be faster to take it; then the next stranger goes.
+    if (!end_oldest_stranger() || !move_down(socket)) return false;
+  }
+  return true;
+}
+
+/// To the lowest free descriptor. False: there is none at all; the socket is closed.
+bool Reactor::Loop::move_down(tcp::socket& socket) {
   boost::system::error_code error;
   const tcp protocol = socket.local_endpoint(error).protocol();
   const int high = error ? -1 : socket.release(error);
@@ -197,7 +229,7 @@ bool Reactor::Loop::is_moved_down(tcp::socket& socket) const {
   if (low < 0) return false;
   socket.assign(protocol, low, error);
   if (error) ::close(low);
-  return !error && low < descriptors_max_;
+  return !error;
 }
 
 void Reactor::Loop::on_not_accepted(std::string_view reason) {
@@ -205,6 +237,7 @@ void Reactor::Loop::on_not_accepted(std::string_view reason) {
   // Told once, until it succeeds again: whoever caused it would else fill the log.
   if (!std::exchange(accept_fails_, true)) log::warn("accept_failed", {{"error", reason}});
   if (end_oldest_stranger()) return accept();
+  if (options_.on_crowded) options_.on_crowded();
   accept_timer_.expires_after(accept_pause);
   accept_timer_.async_wait([this](const boost::system::error_code& cancelled) {
     if (!cancelled) accept();
@@ -298,6 +331,7 @@ void Reactor::Loop::start_drain(std::chrono::milliseconds window, std::function<
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   accept_timer_.cancel();
+  waiting_.reset();
   if (connections_.empty()) return on_drained_();
   // Spread evenly, in an order that no client can count on.
   auto leaving = all();
@@ -315,6 +349,7 @@ void Reactor::Loop::start_drain(std::chrono::milliseconds window, std::function<
 void Reactor::Loop::end_all() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
+  waiting_.reset();
   on_drained_ = nullptr;
   for (const auto& each : all()) each->end();
 }
@@ -327,6 +362,7 @@ void Reactor::listen() { loop_->listen(); }
 void Reactor::start() { loop_->start(); }
 void Reactor::stop() { loop_->stop(); }
 void Reactor::post(std::function<void(ReactorPort&)> call) { loop_->post(std::move(call)); }
+void Reactor::make_room() { loop_->make_room(); }
 void Reactor::set_ready(bool ready) { loop_->set_ready(ready); }
 void Reactor::drain(std::chrono::milliseconds window, std::function<void()> done) {
   loop_->drain(window, std::move(done));

@@ -36,6 +36,8 @@ struct ReactorOptions {
   HttpApi* http_api = nullptr;       ///< outlives the reactor; null: no requests but those of health are answered
   std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed (TrustedProxies)
   std::size_t strangers = 10'000;    ///< sockets without an accepted hello; for one more the oldest is closed
+  /// Called on the reactor's thread: it has no room for a client and no stranger to end. Others may have: make_room.
+  std::function<void()> on_crowded;
   std::size_t connections = 50'000;  ///< more are told 1013
   std::chrono::milliseconds handshake_time = limits::handshake_time;
   std::chrono::milliseconds sweep{250};  ///< how exact deadlines are
@@ -74,6 +76,9 @@ class Reactor {
 
   /// Runs the call on the reactor's thread, in the order of the posts. Also before start; after stop calls are dropped.
   void post(std::function<void(ReactorPort&)> call);
+
+  /// Ends the stranger who came first, if there is one.
+  void make_room();
 
   /// /readyz, and whether sockets are welcome (else they are told 1013). Not ready at first.
   void set_ready(bool ready);

@@ -116,7 +116,8 @@ class Server::Column {
   }
 
   ~Column() {
-    // Before what it asks.
+    // Before what they ask, and all of them before any goes: reactors ask each other for room.
+    for (auto& reactor : reactors_) reactor->stop();
     if (admin_) admin_->stop();
   }
   Column(const Column&) = delete;
@@ -208,6 +209,9 @@ class Server::Column {
       options.tickets = &tickets_;
       if (tls_) options.tls = &tls_->identity();
       options.session.admission = admission;
+      options.on_crowded = [this] {
+        for (auto& reactor : reactors_) reactor->make_room();
+      };
       reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, model_));
     }
     try {

@@ -102,9 +102,9 @@ TEST_F(AttackLimits, row_63_out_of_descriptors_those_inside_go_on_nothing_spins_
   inside.open({.space = space});
   std::vector<std::unique_ptr<RawSocket>> others;
   for (int i = 0; i < 150; ++i) others.push_back(std::make_unique<RawSocket>(gateway->port()));
-  EXPECT_TRUE(eventually([&] { return gateway->log().find("accept_failed") != std::string::npos; }));
-  EXPECT_LE(loadtest::process_use(gateway->process().pid()).descriptors, 64U - 8)
-      << "the last ones are for operators and the database";
+  const auto descriptors = [&] { return loadtest::process_use(gateway->process().pid()).descriptors; };
+  EXPECT_TRUE(eventually([&] { return descriptors() >= 64U - 20; }));
+  EXPECT_LE(descriptors(), 64U - 8) << "the last ones are for operators and the database";
   const auto begun = std::chrono::steady_clock::now();
   const double cpu_before = loadtest::process_use(gateway->process().pid()).cpu_seconds;
   for (int i = 0; i < 20; ++i) expect_commit(inside, space);
