@@ -10,8 +10,11 @@ using ::testing::HasSubstr;
 
 LineOptions short_bootstraps() {
   LineOptions out;
-  for (const char* each : {"--snapshot-time", "300ms", "--snapshot-concurrent", "1", "--snapshot-queue", "2"})
-    out.flags.emplace_back(each);
+  const std::string enough_for_the_honest = patient_flag(std::chrono::seconds(2));
+  for (const std::string& each :
+       {std::string("--snapshot-time"), enough_for_the_honest, std::string("--snapshot-concurrent"), std::string("1"),
+        std::string("--snapshot-queue"), std::string("2")})
+    out.flags.push_back(each);
   return out;
 }
 
