@@ -130,7 +130,7 @@ std::shared_ptr<const History> HistoryDesk::deliver(Target& target, ledger::Posi
   history->text = std::move(target.text);
   history->through = through;
   history->position_token = target.spec->sealer.seal(through);
-  const std::shared_ptr<const History> shared = std::move(history);
+  std::shared_ptr<const History> shared = std::move(history);
   for (const auto& asker : target.askers) {
     surroundings_.post(asker.reactor, [reply = asker.reply, shared](ReactorPort&) { reply(shared); });
   }

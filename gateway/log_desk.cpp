@@ -193,7 +193,7 @@ class LogDesk::Loop {
   std::thread thread_;
 };
 
-LogDesk::LogDesk(LogDeskOptions options, const auth::TokenVerifier& verifier)
+LogDesk::LogDesk(const LogDeskOptions& options, const auth::TokenVerifier& verifier)
     : loop_(std::make_unique<Loop>(options, verifier)) {}
 LogDesk::~LogDesk() = default;
 

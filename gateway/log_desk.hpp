@@ -43,7 +43,7 @@ struct LogQuestion {
 class LogDesk {
  public:
   /// `verifier` outlives the desk.
-  LogDesk(LogDeskOptions options, const auth::TokenVerifier& verifier);
+  LogDesk(const LogDeskOptions& options, const auth::TokenVerifier& verifier);
   /// Stops; connections whose answers are not complete are closed.
   ~LogDesk();
   LogDesk(const LogDesk&) = delete;
