@@ -42,7 +42,8 @@ void examine(const Config& config) {
   if (config.database.empty()) {
     throw Stop(ExitStatus::config, "--database must say which PostgreSQL, for example postgresql://user@host/name");
   }
-  auto found = ledger::examine(config.database, CommandDatabase::time_max);
+  auto found = ledger::examine(config.database,
+                               {CommandDatabase::time_max, static_cast<std::uint64_t>(config.ledger_disk_bytes)});
   if (!found) stop_for(found.error());
   found->push_back(descriptors());
   for (const auto& finding : *found) {
@@ -57,7 +58,8 @@ void examine(const Config& config) {
 
 void add_doctor_command(CLI::App& app) {
   auto* command = app.add_subcommand("doctor", "examine the database and the ledger in it; changes nothing");
-  const auto flags = std::make_shared<ConfigFlags>(*command, std::vector<std::string_view>{"database"});
+  const auto flags =
+      std::make_shared<ConfigFlags>(*command, std::vector<std::string_view>{"database", "ledger.disk_bytes"});
   command->callback([flags] { examine(flags->read()); });
 }
 

@@ -110,6 +110,8 @@ struct Config {
   std::int64_t part_bytes = 0;
   std::string notifications;
   std::string fsync_off;
+  std::int64_t ledger_disk_bytes = 0;
+  std::chrono::milliseconds ledger_disk_check{};
 
   std::chrono::milliseconds prune_interval{};
   std::string raw_log_claim;

@@ -401,6 +401,16 @@ constexpr std::array table = std::to_array<Setting>({
      "ignore: as if none ever arrived, delivery by looks alone"},
     {"ledger.fsync_off", choice, &C::fsync_off, "refuse", 0, 0, "refuse|accept",
      "a database that may lose commits in a crash; accept it for throw-away data only"},
+    {"ledger.disk_bytes",
+     bytes,
+     &C::ledger_disk_bytes,
+     "0",
+     0,
+     1024 * 1024 * gib,
+     {},
+     "what the ledger may take of the database's disk, for alerts and the doctor; 0 = all that is left on a private "
+     "PostgreSQL's, else unknown"},
+    {"ledger.disk_check", duration, &C::ledger_disk_check, "30s", 10, day, {}, "how often is looked what it takes"},
 
     {"prune.interval",
      duration,

@@ -70,6 +70,7 @@ class Node {
     times();
     engine();
     tail();
+    disk();
     writes();
     process();
     return out_.text();
@@ -189,6 +190,20 @@ class Node {
     out_.counter("viewgate_changes_read_total", "Changes read from the log.", number(tail.changes));
     out_.counter("viewgate_database_connects_total", "Times the log's connection was made.", number(tail.connects));
     out_.counter("viewgate_pruned_commits_total", "Commits that this node pruned.", number(tail.pruned));
+  }
+
+  void disk() {
+    const ledger::LedgerSize& size = reading_.engine.tail.size;
+    const std::pair<const char*, std::uint64_t> tables[] = {
+        {"changes", size.changes}, {"commits", size.commits}, {"records", size.records}, {"others", size.others}};
+    for (const auto& [table, bytes] : tables) {
+      out_.gauge("viewgate_ledger_bytes", "What the ledger takes of the database's disk, by table, with indexes.",
+                 number(bytes), {{"table", table}});
+    }
+    out_.gauge("viewgate_ledger_budget_bytes", "What it may take (ledger.disk_bytes); 0: unknown.",
+               number(reading_.engine.disk_budget_bytes));
+    out_.gauge("viewgate_ledger_dead_rows",
+               "Deleted rows whose place no vacuum has taken back, as PostgreSQL estimates.", number(size.dead_rows));
   }
 
   void writes() {

@@ -27,6 +27,7 @@ struct EngineReading {
   ledger::TailerStats tail;
   std::vector<ledger::SpaceLag> lags;
   ledger::MutatorStats writes;
+  std::uint64_t disk_budget_bytes = 0;  ///< 0: unknown
 };
 
 /// Of the process; bytes and seconds.

@@ -12,6 +12,7 @@
 #include "gateway/admin_explain.hpp"
 #include "gateway/admin_metrics.hpp"
 #include "gateway/admin_revocations.hpp"
+#include "gateway/disk_budget.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
 #include "gateway/http_router.hpp"
@@ -239,7 +240,8 @@ class Server::Column {
             engine_.frames(),
             tailer_.stats(),
             tailer_.lags(),
-            mutator_.stats()};
+            mutator_.stats(),
+            disk_budget_.bytes(tailer_.stats().size)};
   }
 
   void open_admin() {
@@ -262,6 +264,7 @@ class Server::Column {
     tick_timer_.async_wait([this](const boost::system::error_code& cancelled) {
       if (cancelled) return;
       engine_.tick();
+      disk_budget_.watch(tailer_.stats().size);
       tick();
     });
   }
@@ -395,6 +398,7 @@ class Server::Column {
   std::optional<auth::KeySource> key_source_;  ///< the reactors' threads ask it
   std::vector<std::unique_ptr<Reactor>> reactors_;
 
+  DiskBudget disk_budget_{static_cast<std::uint64_t>(config_.ledger_disk_bytes), config_.embedded};
   bool revocations_known_ = false;
   bool loading_ = false;
   bool reload_again_ = false;

@@ -131,6 +131,7 @@ ledger::TailerOptions tailer_options(const Config& config) {
   out.part_bytes_max = size_of(config.part_bytes);
   out.captures_interval = config.registry_check;
   out.prune_interval = config.prune_interval;
+  out.size_interval = config.ledger_disk_check;
   out.ignore_notifications = config.notifications == "ignore";
   return out;
 }

@@ -51,6 +51,21 @@ select 'warn', format('a transaction of %s (pid %s, %s) is open for %s: it keeps
                       coalesce(nullif(application_name, ''), 'unnamed'), now() - xact_start)
 from pg_stat_activity where datname = current_database() and xact_start < now() - interval '1 hour')";
 
+// Who takes the write-ahead log; and what of it fills a disk, since somebody who does not come back has asked to keep it.
+constexpr const char* kWal = R"(
+select 'warn', format('replication slot %L is %s and holds back %s of write-ahead log: drop it if nobody comes back for it', s.slot_name,
+                      case when s.active then 'behind' else 'not in use' end, pg_size_pretty(s.held))
+from (select slot_name, active, case when pg_is_in_recovery() or restart_lsn is null then 0
+                                     else pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) end as held
+      from pg_replication_slots) s where s.held > 1024.0 * 1024 * 1024
+union all
+select 'warn', format('archiving of the write-ahead log fails, last at %s: it stays on the disk until that succeeds', last_failed_time)
+from pg_stat_archiver where last_failed_time > coalesce(last_archived_time, '-infinity')
+union all
+select 'ok', format('standby %s (%s) streams, %s', application_name, coalesce(client_addr::text, 'local'), case when sync_state in ('sync', 'quorum')
+                    then 'synchronously: a failover to it loses nothing' else 'asynchronously: a failover to it may lose the last commits' end)
+from pg_stat_replication where state = 'streaming')";
+
 constexpr const char* kConnections = R"(
 select case when used > 0.8 * most then 'warn' else 'ok' end, format('%s of %s connections in use; a node takes about 12', used, most)
 from (select count(*) as used, current_setting('max_connections')::int as most from pg_stat_activity where backend_type = 'client backend') c)";
@@ -144,22 +159,45 @@ select 'warn', 'the log was made in another cluster (restored from a dump): clie
                '(history_diverged), captured tables must be captured again'
 where exists (select from viewgate.commits c where c.numbered > pg_snapshot_xmax(pg_current_snapshot())))";
 
+// $1: what the ledger may take, in bytes; 0: nobody has said. Of the spaces only those that keep most: the pace of a million quiet
+// ones is nobody's trouble.
 constexpr const char* kDisk = R"(
-select case when d.dead > 1000000 and d.dead > d.live then 'warn' else 'ok' end,
-       format('the log takes %s; %s live rows, %s dead%s', pg_size_pretty(d.bytes), d.live, d.dead,
-              case when g.commits > 0 then format('; in the last day about %s commits', g.commits) else '' end)
-from (select sum(pg_total_relation_size(relid)) as bytes, sum(n_live_tup) as live, sum(n_dead_tup) as dead
-      from pg_stat_user_tables where schemaname = 'viewgate') d,
-     (select count(*) as commits from (select from viewgate.commits c where c.numbered_at > now() - interval '1 day' limit 1000000) x) g)";
+with size as (
+  select sum(pg_total_relation_size(relid)) as bytes, sum(n_live_tup) as live, sum(n_dead_tup) as dead,
+         sum(pg_total_relation_size(relid)) filter (where relname in ('commits', 'changes'))
+           / greatest(1, max(n_live_tup + n_dead_tup) filter (where relname = 'commits')) as per_commit
+  from pg_stat_user_tables where schemaname = 'viewgate'
+), kept as materialized (
+  select s.space, s.name, s.head - s.retained_from + 1 as commits from viewgate.spaces s
+  where s.head >= s.retained_from order by s.head - s.retained_from desc limit 20
+), pace as materialized (
+  select k.name, k.commits, d.commits as of_day from kept k cross join lateral (
+    select count(*) filter (where n.numbered_at > now() - interval '1 day') as commits
+    from (select c.numbered_at from viewgate.commits c where c.space = k.space order by c.sequence desc limit 100000) n) d
+), day as (select coalesce(sum(p.of_day), 0) as commits from pace p)
+select case when $1::numeric > 0 and s.bytes >= $1::numeric then 'fail'
+            when $1::numeric > 0 and s.bytes >= 0.8 * $1::numeric or s.dead > 1000000 and s.dead > s.live then 'warn' else 'ok' end,
+       concat(format('the ledger takes %s', pg_size_pretty(s.bytes)),
+              case when $1::numeric > 0 then format(' of the %s that it may', pg_size_pretty($1::numeric)) end,
+              format('; %s live rows, %s dead', s.live, s.dead),
+              case when d.commits > 0 then format('; about %s a day from %s commits', pg_size_pretty(d.commits * s.per_commit), d.commits) end,
+              case when d.commits > 0 and $1::numeric > s.bytes and s.per_commit > 0 then
+                format(': what is left is for %s days if nothing is pruned', round(($1::numeric - s.bytes) / (d.commits * s.per_commit), 1)) end,
+              case when $1::numeric = 0 then '; nobody has said how much it may take (ledger.disk_bytes)' end)
+from size s, day d
+union all
+select 'ok', format('space %L keeps %s commits, about %s, and had %s in the last day', p.name, p.commits,
+                    pg_size_pretty(p.commits * s.per_commit), p.of_day)
+from (select * from pace p where p.commits >= 1000 order by p.commits desc limit 3) p, size s)";
 
-constexpr Check kLedgerChecks[] = {{"roles", kRoles},     {"captures", kCaptures},   {"log", kLog},
-                                   {"history", kHistory}, {"origin", kOrigin},       {"waiting", kWaiting},
-                                   {"clock", kClock},     {"retention", kRetention}, {"disk", kDisk}};
+constexpr Check kLedgerChecks[] = {{"roles", kRoles},     {"captures", kCaptures},  {"log", kLog},
+                                   {"history", kHistory}, {"origin", kOrigin},      {"waiting", kWaiting},
+                                   {"clock", kClock},     {"retention", kRetention}};
 
 class Doctor {
  public:
-  Doctor(const boost::asio::any_io_executor& executor, std::string conninfo, std::chrono::milliseconds time_max)
-      : connection_(executor), other_(executor), conninfo_(std::move(conninfo)), time_max_(time_max) {}
+  Doctor(const boost::asio::any_io_executor& executor, std::string conninfo, ExamineOptions options)
+      : connection_(executor), other_(executor), conninfo_(std::move(conninfo)), options_(options) {}
 
   pg::Task<void> run() {
     auto connected = co_await connect(connection_);
@@ -169,10 +207,11 @@ class Doctor {
     co_await ask("cluster", kCluster, Level::warn);
     co_await ask("server", kServer);
     co_await ask("connections", kConnections);
+    co_await ask("wal", kWal, Level::warn);
     auto wakeups = co_await try_wakeups();
     if (!wakeups) co_return wakeups.error();
     std::string there = "select to_regclass('viewgate.schema_version') is not null";
-    auto rows = co_await connection_.exec(std::move(there), pg::Params(), time_max_);
+    auto rows = co_await connection_.exec(std::move(there), pg::Params(), options_.time_max);
     if (!rows) co_return rows.error();
     has_ledger_ = (*rows)[0].boolean(0);
     co_return Result<void>();
@@ -180,6 +219,9 @@ class Doctor {
 
   pg::Task<void> examine_ledger() {
     for (const Check& check : kLedgerChecks) co_await ask(check.name, check.sql);
+    pg::Params budget;
+    budget.emplace_back(std::to_string(options_.disk_bytes));
+    co_await ask("disk", kDisk, Level::fail, std::move(budget));
     co_return Result<void>();
   }
 
@@ -194,14 +236,15 @@ class Doctor {
     pg::ConnectOptions options;
     options.conninfo = conninfo_;
     options.application_name = "viewgate doctor";
-    options.connect_time_max = time_max_;
+    options.connect_time_max = options_.time_max;
     return connection.connect(std::move(options));
   }
 
   /// A check that fails to be asked is a finding itself.
-  boost::asio::awaitable<void> ask(const char* name, const char* sql, Level refused = Level::fail) {
+  boost::asio::awaitable<void> ask(const char* name, const char* sql, Level refused = Level::fail,
+                                   pg::Params params = {}) {
     std::string text = sql;
-    auto rows = co_await connection_.exec(std::move(text), pg::Params(), time_max_);
+    auto rows = co_await connection_.exec(std::move(text), std::move(params), options_.time_max);
     if (!rows) {
       tell(refused, name, "it could not be looked at: " + rows.error().detail);
       co_return;
@@ -215,7 +258,7 @@ class Doctor {
 
   pg::Task<void> compare_clocks() {
     std::string sql = "select extract(epoch from clock_timestamp())::float8";
-    auto rows = co_await connection_.exec(std::move(sql), pg::Params(), time_max_);
+    auto rows = co_await connection_.exec(std::move(sql), pg::Params(), options_.time_max);
     if (!rows) co_return rows.error();
     const double there = std::strtod((*rows)[0].string(0).c_str(), nullptr);
     const double here = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -232,13 +275,13 @@ class Doctor {
   pg::Task<void> try_wakeups() {
     auto connected = co_await connect(other_);
     if (!connected) co_return connected.error();
-    auto listens = co_await connection_.exec_script("listen viewgate_doctor", time_max_);
+    auto listens = co_await connection_.exec_script("listen viewgate_doctor", options_.time_max);
     if (!listens) co_return listens.error();
     std::string notify = "select pg_notify('viewgate_doctor', 'heard')";
-    auto sent = co_await other_.exec(std::move(notify), pg::Params(), time_max_);
+    auto sent = co_await other_.exec(std::move(notify), pg::Params(), options_.time_max);
     if (!sent) co_return sent.error();
-    auto heard =
-        co_await connection_.wait_notification(std::min<std::chrono::milliseconds>(time_max_, std::chrono::seconds(5)));
+    auto heard = co_await connection_.wait_notification(
+        std::min<std::chrono::milliseconds>(options_.time_max, std::chrono::seconds(5)));
     if (!heard) co_return heard.error();
     tell(*heard ? Level::ok : Level::warn, "wake-ups",
          *heard ? "a notification arrives"
@@ -250,7 +293,7 @@ class Doctor {
   pg::Connection connection_;
   pg::Connection other_;
   const std::string conninfo_;
-  const std::chrono::milliseconds time_max_;
+  const ExamineOptions options_;
   std::vector<Finding> findings_;
   bool has_ledger_ = false;
 };
@@ -272,13 +315,13 @@ Result<void> wait(boost::asio::io_context& io, pg::Task<void> task) {
 
 }  // namespace
 
-Result<std::vector<Finding>> examine(const std::string& conninfo, std::chrono::milliseconds time_max) {
+Result<std::vector<Finding>> examine(const std::string& conninfo, ExamineOptions options) {
   boost::asio::io_context io(1);
-  Doctor doctor(io.get_executor(), conninfo, time_max);
-  PreflightOptions options;
-  options.time_max = time_max;
+  Doctor doctor(io.get_executor(), conninfo, options);
+  PreflightOptions fitness;
+  fitness.time_max = options.time_max;
   // Each of its obstacles would keep a node from starting; the rest may still be worth knowing.
-  if (const auto fit = preflight(conninfo, options); fit) {
+  if (const auto fit = preflight(conninfo, fitness); fit) {
     doctor.tell(Level::ok, "preflight", "a node would start: a primary with fsync, UTF8, no transaction pooler");
   } else if (fit.error().code == errc::unsuitable_database) {
     doctor.tell(Level::fail, "preflight", fit.error().detail);

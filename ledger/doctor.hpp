@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,13 @@ struct Finding {
   std::string text;   ///< one line: what was found, and what would be right
 };
 
+struct ExamineOptions {
+  std::chrono::milliseconds time_max{10000};  ///< of one question
+  std::uint64_t disk_bytes = 0;               ///< what the ledger may take; 0: unknown
+};
+
 /// Blocking, on connections of its own. Errors: unavailable, timeout (the database cannot be asked at all). Where there is
 /// no ledger yet, the findings end with that.
-[[nodiscard]] Result<std::vector<Finding>> examine(const std::string& conninfo, std::chrono::milliseconds time_max);
+[[nodiscard]] Result<std::vector<Finding>> examine(const std::string& conninfo, ExamineOptions options);
 
 }  // namespace viewgate::ledger

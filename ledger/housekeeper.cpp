@@ -17,6 +17,19 @@ constexpr int kSpacesPerAsk = 500;  // to be pruned
 constexpr int kPatience =
     6;  // a round over many spaces, or the deletion of many rows, takes longer than others' questions
 
+// Every role may ask. A table that somebody rewrites meanwhile is waited for.
+constexpr const char* kSizes = R"(
+select coalesce(sum(t.bytes) filter (where t.name = 'changes'), 0), coalesce(sum(t.bytes) filter (where t.name = 'commits'), 0),
+       coalesce(sum(t.bytes) filter (where t.name = 'records'), 0),
+       coalesce(sum(t.bytes) filter (where t.name not in ('changes', 'commits', 'records')), 0), coalesce(sum(t.dead), 0)
+from (select c.relname as name, pg_catalog.pg_total_relation_size(c.oid) as bytes, pg_catalog.pg_stat_get_dead_tuples(c.oid) as dead
+      from pg_catalog.pg_class c where c.relnamespace = pg_catalog.to_regnamespace('viewgate') and c.relkind = 'r') t)";
+
+LedgerSize read_sizes(const pg::Row& row, std::uint64_t looks) {
+  const auto at = [&row](int column) { return static_cast<std::uint64_t>(row.integer(column)); };
+  return {looks, at(0), at(1), at(2), at(3), at(4)};
+}
+
 }  // namespace
 
 Housekeeper::Housekeeper(asio::any_io_executor executor, std::string conninfo, HousekeeperOptions options)
@@ -46,10 +59,12 @@ asio::awaitable<void> Housekeeper::run(std::shared_ptr<Housekeeper> self) {
     // What failed is tried again next time; whether the database can be reached at all is the tailer's to tell.
     if (failed) {
       self->connection_.close();
-      self->captures_at_ = std::max(self->captures_at_, Clock::now() + self->options_.captures_interval);
+      const Clock::time_point later = Clock::now() + self->options_.captures_interval;
+      self->captures_at_ = std::max(self->captures_at_, later);
+      self->size_at_ = std::max(self->size_at_, later);
     }
     if (self->stopped_) co_return;
-    self->timer_.expires_at(std::min(self->captures_at_, self->prune_at_));
+    self->timer_.expires_at(std::min({self->captures_at_, self->prune_at_, self->size_at_}));
     boost::system::error_code ignored;
     co_await self->timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
@@ -69,8 +84,19 @@ pg::Task<void> Housekeeper::turn() {
   }
   auto checked = co_await check_captures();
   if (!checked) co_return checked.error();
+  auto measured = co_await measure();
+  if (!measured) co_return measured.error();
   if (!prune_due) co_return Result<void>();
-  co_return co_await prune();
+  const std::uint64_t before = pruned_;
+  auto done = co_await prune();
+  if (!done) co_return done.error();
+  // Writers who outpace the interval are met more often: we rest for as long as we have worked, and never for longer than ever. So
+  // what waits to be deleted comes to what is written in two rounds, whatever the interval is.
+  if (pruned_ - before >= kPruneBatch) {
+    const Clock::time_point end = Clock::now();
+    prune_at_ = std::min(prune_at_, end + (end - now));
+  }
+  co_return Result<void>();
 }
 
 pg::Task<pg::Rows> Housekeeper::ask(std::string sql, pg::Params params) {
@@ -84,6 +110,17 @@ pg::Task<void> Housekeeper::check_captures() {
   captures_at_ = now + options_.captures_interval;
   auto checked = co_await ask("select count(*) from viewgate.check_captures()");
   if (!checked) co_return checked.error();
+  co_return Result<void>();
+}
+
+/// When it is due. The sizes of files: nothing is read of the tables.
+pg::Task<void> Housekeeper::measure() {
+  const Clock::time_point now = Clock::now();
+  if (now < size_at_) co_return Result<void>();
+  size_at_ = now + options_.size_interval;
+  auto sizes = co_await ask(kSizes);
+  if (!sizes) co_return sizes.error();
+  size_ = read_sizes((*sizes)[0], size_.looks + 1);
   co_return Result<void>();
 }
 
@@ -130,9 +167,11 @@ pg::Task<void> Housekeeper::prune_space(std::string space, std::string kept) {
     params.emplace_back(std::to_string(kPruneBatch));
     auto deleted = co_await ask("select viewgate.prune_batch($1, $2::int)", std::move(params));
     if (!deleted) co_return deleted.error();
-    // A first rule may let go of millions of commits. Holes are looked for all the while.
+    // A first rule may let go of millions of commits. Holes are looked for all the while, and how much is left.
     auto checked = co_await check_captures();
     if (!checked) co_return checked.error();
+    auto measured = co_await measure();
+    if (!measured) co_return measured.error();
     const std::int64_t count = (*deleted)[0].integer(0);
     pruned_ += static_cast<std::uint64_t>(count);
     if (count == 0) co_return Result<void>();

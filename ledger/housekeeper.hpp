@@ -1,7 +1,7 @@
 // What must be done now and then beside following the log: check the captured tables (viewgate.check_captures finds
-// holes and moves the registry's mark, which the tailer's look sees), and prune what the rules in viewgate.retention let
-// go. On a connection of its own, so that a long delete never delays a commit. Any node checks, several at once do no
-// harm; one node at a time prunes, the one that holds an advisory lock.
+// holes and moves the registry's mark, which the tailer's look sees), prune what the rules in viewgate.retention let
+// go, and see what the ledger takes of the disk. On a connection of its own, so that a long delete never delays a
+// commit. Any node checks, several at once do no harm; one node at a time prunes, the one that holds an advisory lock.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "ledger/ledger_size.hpp"
 #include "ledger/pg/connection.hpp"
 
 namespace viewgate::ledger {
@@ -19,6 +20,7 @@ namespace viewgate::ledger {
 struct HousekeeperOptions {
   std::chrono::milliseconds captures_interval{2000};
   std::chrono::milliseconds prune_interval{60000};
+  std::chrono::milliseconds size_interval{30000};
   std::chrono::milliseconds time_max{10000};
 };
 
@@ -30,11 +32,13 @@ class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
   void stop();
 
   [[nodiscard]] std::uint64_t pruned() const { return pruned_; }
+  [[nodiscard]] const LedgerSize& size() const { return size_; }
 
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<Housekeeper> self);
   pg::Task<void> turn();
   pg::Task<void> check_captures();
+  pg::Task<void> measure();
   pg::Task<void> prune();
   pg::Task<void> prune_spaces();
   pg::Task<void> prune_space(std::string space, std::string kept);
@@ -47,7 +51,9 @@ class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point captures_at_{};
   std::chrono::steady_clock::time_point prune_at_{};
+  std::chrono::steady_clock::time_point size_at_{};
   std::uint64_t pruned_ = 0;
+  LedgerSize size_;
   bool stopped_ = false;
 };
 

@@ -54,9 +54,9 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
         plan_(options.times, Clock::now()),
         look_(executor_),
         nap_(executor_),
-        housekeeper_(std::make_shared<Housekeeper>(
-            executor_, conninfo_,
-            HousekeeperOptions{options.captures_interval, options.prune_interval, options.time_max})) {}
+        housekeeper_(std::make_shared<Housekeeper>(executor_, conninfo_,
+                                                   HousekeeperOptions{options.captures_interval, options.prune_interval,
+                                                                      options.size_interval, options.time_max})) {}
 
   void start() {
     spawn(executor_, run(shared_from_this()));
@@ -87,6 +87,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
     TailerStats out = stats_;
     out.wakeups = plan_.wakeups(Clock::now());
     out.pruned = housekeeper_->pruned();
+    out.size = housekeeper_->size();
     return out;
   }
 

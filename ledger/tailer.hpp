@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "ledger/ledger_size.hpp"
 #include "ledger/ports.hpp"
 #include "ledger/watchlist.hpp"
 
@@ -36,6 +37,7 @@ struct TailerOptions {
 
   std::chrono::milliseconds captures_interval{2000};  ///< between checks of the captured tables
   std::chrono::milliseconds prune_interval{60000};
+  std::chrono::milliseconds size_interval{30000};  ///< between looks at what the ledger takes of the disk
 
   bool ignore_notifications = false;  ///< as if none ever arrived: for tests
 };
@@ -52,6 +54,7 @@ struct TailerStats {
   std::uint64_t connects = 0;  ///< attempts of the look connection
   std::uint64_t listens = 0;   ///< times that LISTEN succeeded
   std::uint64_t pruned = 0;
+  LedgerSize size;  ///< when it was last looked at
 };
 
 class Tailer final : public Tail {

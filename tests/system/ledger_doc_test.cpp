@@ -135,6 +135,15 @@ TEST_F(LedgerDoc, the_doctor_names_what_is_wrong) {
   EXPECT_EQ(found.status, 0) << found.output;
   EXPECT_THAT(found.output, HasSubstr("warn retention: no rule"));
   EXPECT_THAT(found.output, HasSubstr("ok   log: 1 spaces, 5 commits looked at"));
+  EXPECT_THAT(found.output, HasSubstr("ok   disk: the ledger takes "));
+  EXPECT_THAT(found.output, HasSubstr("nobody has said how much it may take"));
+  const Finished large = run({program("viewgate"), "doctor", "--database", database, "--ledger-disk-bytes", "20GiB"});
+  EXPECT_THAT(large.output, HasSubstr("of the 20 GB that it may"));
+  EXPECT_THAT(large.output, HasSubstr("days if nothing is pruned"));
+  EXPECT_EQ(large.status, 0);
+  const Finished small = run({program("viewgate"), "doctor", "--database", database, "--ledger-disk-bytes", "100KiB"});
+  EXPECT_THAT(small.output, HasSubstr("fail disk: the ledger takes "));
+  EXPECT_EQ(small.status, 1);
   const auto damage = [&](const std::string& sql) {
     session.run(
         "begin; set local session_replication_role = replica; alter table viewgate.commits disable trigger all;"
