@@ -1,8 +1,6 @@
-// A database that lost its tail while the gateway runs: a copy of its files put back, a standby promoted. Whoever saw what was
-// lost starts anew; nothing of the new line is ever applied to what came from the old one.
+// A database that lost its tail while the gateway runs: a copy of its files put back. Whoever saw what was lost starts anew; nothing
+// of the new line is ever applied to what came from the old one. (A promoted standby: system/failover_test.)
 #include <gmock/gmock.h>
-
-#include <fstream>
 
 #include "support/line.hpp"
 #include "support/tcp_gate.hpp"
@@ -11,7 +9,6 @@ namespace viewgate::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 void must(const Finished& finished) {
@@ -148,56 +145,6 @@ TEST_F(Restore, row_43_case_16_case_17_a_copy_of_the_files_put_back_under_a_runn
     id += 30;
     before = head(line.session(), space);
   }
-}
-
-TEST_F(Restore, row_43_a_promoted_standby_that_had_not_received_the_last_commits) {
-  const std::string name = line.value("select current_database()");
-  const std::string primary = line.cluster().server().socket_directory().string();
-  const std::string copy = (directory.path() / "standby" / "data").string();
-  write(line.session(), 1, 5, "kept");
-  std::filesystem::create_directories(directory.path() / "standby");
-  must(run({(line.cluster().server().programs() / "pg_basebackup").string(), "--pgdata", copy, "--wal-method", "stream",
-            "--checkpoint", "fast", "--host", primary, "--username", "postgres"}));
-  std::ofstream(copy + "/standby.signal").close();  // of nobody: what comes after the copy does not reach it
-  must(run({"/usr/bin/chown", "-R", "--reference=" + line.value("show data_directory"),
-            (directory.path() / "standby").string()}));
-  ledger::EmbeddedOptions as_copy;
-  as_copy.directory = directory.path() / "standby";
-  as_copy.settings = {"shared_buffers=64MB", "max_connections=120"};
-  auto started = ledger::Embedded::start(std::move(as_copy));
-  ASSERT_TRUE(started) << started.error().detail;
-  ledger::Embedded& standby = **started;
-
-  GatewayOptions options = line.gateway_options();
-  options.database = "host='" + primary + "," + standby.socket_directory().string() +
-                     "' port=5432 user=postgres dbname=" + name + " target_session_attrs=read-write";
-  GatewayProcess gateway(options);
-  Shown live(gateway.port(), line, space);
-  const std::string old_cursor = live.cursor();
-  write(line.session(), 6, 5, "lost");
-  live.reach(10);
-  const std::string lost_cursor = live.cursor();
-
-  ASSERT_TRUE(line.cluster().server().stop(ledger::Shutdown::kill));
-  PgSession there(standby.conninfo(name));
-  there.run("select pg_promote()");
-  ASSERT_TRUE(eventually([&] { return there.value("select pg_is_in_recovery()") == "f"; }));
-  const std::string records = live.anew("history_diverged");
-  EXPECT_THAT(records, Not(HasSubstr("lost")));
-  EXPECT_THAT(records, HasSubstr("kept"));
-  write(there, 100, 7, "new line");
-  EXPECT_THAT(live.client().next_of("commit").text, HasSubstr("new line"));
-
-  Shown shared(gateway.port(), line, space, old_cursor);
-  EXPECT_TRUE(shared.resumed());
-  WsClient ahead(gateway.port(), line.reader());
-  ahead.send(subscribe_text({.space = space, .view = "everything", .cursor = lost_cursor}));
-  EXPECT_EQ(ahead.next().plain("reason"), "history_diverged");
-  const Finished doctor = run({program("viewgate"), "doctor", "--database", standby.conninfo(name)});
-  EXPECT_THAT(doctor.output, HasSubstr("timeline 2: it was promoted")) << "and says so";
-  EXPECT_EQ(doctor.status, 0) << doctor.output;
-  ASSERT_TRUE(line.cluster().server().restart(ledger::Shutdown::fast));
-  line.reconnect();
 }
 
 }  // namespace
