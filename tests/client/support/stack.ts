@@ -42,10 +42,15 @@ export class Stack {
     if (!existsSync(viewgate)) throw new Error(`${viewgate} is not built; VIEWGATE_BIN names another`);
     await this.startCluster();
     await run(process.execPath, [demo('prepare.mjs'), '--database', this.database, '--scale', '1']);
-    await run(viewgate, ['model', 'apply', demo('model.sql'), '--database', this.database], { env: environment() });
+    await this.applyModel(demo('model.sql'));
     writeFileSync(this.keyFile, 'a secret of this test, longer than thirty-two bytes', { mode: 0o600 });
     await this.startPages();
     await this.startGateway();
+  }
+
+  /** From now on this model is in force; the gateway follows. */
+  async applyModel(file: string): Promise<void> {
+    await run(viewgate, ['model', 'apply', file, '--database', this.database], { env: environment() });
   }
 
   async openBrowser(): Promise<Browser> {
