@@ -14,6 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPruneBatch = 1000;   // commits deleted in one transaction
 constexpr int kSpacesPerAsk = 500;  // to be pruned
+constexpr std::chrono::seconds kRestMin{1};
 constexpr int kPatience =
     6;  // a round over many spaces, or the deletion of many rows, takes longer than others' questions
 
@@ -90,11 +91,11 @@ pg::Task<void> Housekeeper::turn() {
   const std::uint64_t before = pruned_;
   auto done = co_await prune();
   if (!done) co_return done.error();
-  // Writers who outpace the interval are met more often: we rest for as long as we have worked, and never for longer than ever. So
-  // what waits to be deleted comes to what is written in two rounds, whatever the interval is.
+  // Where much was deleted, much is being written: the rest is as long as the work then. So what waits to be deleted is what is
+  // written in two rounds, and not in the interval.
   if (pruned_ - before >= kPruneBatch) {
     const Clock::time_point end = Clock::now();
-    prune_at_ = std::min(prune_at_, end + (end - now));
+    prune_at_ = std::min(prune_at_, end + std::max<Clock::duration>(end - now, kRestMin));
   }
   co_return Result<void>();
 }
