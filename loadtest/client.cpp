@@ -137,10 +137,12 @@ void Client::on_shared(std::string_view type, const Members& document) {
   const std::int64_t sequence = type == "snapshot" ? 0 : number(document, "sequence");
   if (sequence < 0) return broken(std::string(type) + " without a sequence");
   if (type == "commit") {
-    ++totals_->deliveries;
+    const bool last = member(document, "last") != "false";
+    if (last) ++totals_->deliveries;
     if (keep_ == Keep::set) {
-      fold.commit(sequence, plain(document, "position"), member(document, "events"),
-                  member(document, "last") != "false");
+      fold.commit(sequence, plain(document, "position"), member(document, "events"), last);
+    } else {
+      fold.pass(sequence, plain(document, "position"), last);
     }
   } else if (type == "progress") {
     fold.progress(sequence, plain(document, "position"));

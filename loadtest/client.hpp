@@ -32,7 +32,7 @@ struct Totals {
   std::uint64_t connections = 0;
   std::uint64_t connections_failed = 0;
   std::uint64_t documents = 0;
-  std::uint64_t deliveries = 0;  ///< commit documents, once per subscription that got them
+  std::uint64_t deliveries = 0;  ///< whole commits, once per subscription that got them
   std::uint64_t bytes = 0;
   std::uint64_t bootstraps = 0;
   std::uint64_t resumptions = 0;
@@ -48,7 +48,7 @@ class Client final : public LinkOwner {
  public:
   enum class Keep : std::uint8_t {
     set,   ///< fold everything
-    count  ///< for measuring the server: a commit is counted, its events are not looked at
+    count  ///< for measuring the server: a commit is counted and moves the cursor, its events are not looked at
   };
 
   struct Subscription {
@@ -69,6 +69,7 @@ class Client final : public LinkOwner {
 
   void set_address(const Address& address) { address_ = address; }
   void set_keep(Keep keep) { keep_ = keep; }
+  Keep keep() const { return keep_; }
   /// Sees every document before it is applied.
   using Observer = std::function<void(std::string_view text, const std::vector<Member>& document)>;
   void set_observer(Observer observer) { observer_ = std::move(observer); }

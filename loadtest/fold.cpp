@@ -72,6 +72,16 @@ void Fold::commit(std::int64_t sequence, std::string_view position, std::string_
   position_ = position;
 }
 
+void Fold::pass(std::int64_t sequence, std::string_view position, bool last) {
+  if (state_ != FoldState::live && state_ != FoldState::resuming)
+    return broken("commit " + std::to_string(sequence) + " before ready");
+  if (sequence <= sequence_)
+    broken("commit " + std::to_string(sequence) + " after " + std::to_string(sequence_) + ": an event twice");
+  if (!last) return;
+  sequence_ = sequence;
+  position_ = position;
+}
+
 void Fold::progress(std::int64_t sequence, std::string_view position) {
   const std::string name = "progress " + std::to_string(sequence);
   if (state_ != FoldState::live && state_ != FoldState::resuming) return broken(name + " before ready");

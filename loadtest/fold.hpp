@@ -54,6 +54,8 @@ class Fold {
   void snapshot(std::string_view records);
   void ready(std::int64_t sequence, std::string_view position, std::int64_t head);
   void commit(std::int64_t sequence, std::string_view position, std::string_view events, bool last);
+  /// A commit that is counted and not applied: the cursor moves, the records do not, so they are not to be compared.
+  void pass(std::int64_t sequence, std::string_view position, bool last);
   void progress(std::int64_t sequence, std::string_view position);
   /// `at`: everything up to here has come; a commit at or below it would be late.
   void complete_through(std::int64_t sequence);

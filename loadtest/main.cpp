@@ -1,4 +1,4 @@
-// viewgate-loadtest: the swarm with its judge, the file-backed consumer, and what is measured.
+// viewgate-loadtest: scenarios that load and judge, the swarm with its judge, and the file-backed consumer.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <csignal>
@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "loadtest/consumer.hpp"
-#include "loadtest/measure.hpp"
 #include "loadtest/pgbench_views.hpp"
+#include "loadtest/run.hpp"
 #include "loadtest/swarm.hpp"
 
 namespace {
@@ -36,20 +36,24 @@ struct Arguments {
   std::string subject = "consumer";
   std::uint64_t seed = 1;
   std::size_t seconds = 10;
+  std::size_t clients = 40;
   bool calm = false;
   ConsumerOptions consumer;
-  MeasureOptions measure;
+  std::string scenario;
+  std::string report;
+  double step_seconds = 0;
+  pid_t server = 0;
 };
 
 int run_swarm(const Arguments& arguments, const TokenMaker& tokens) {
-  Crowd crowd = pgbench_crowd(arguments.measure.clients, tokens);
+  Crowd crowd = pgbench_crowd(arguments.clients, tokens);
   SwarmOptions options;
   options.address = parse_address(arguments.address);
   options.members = crowd.members;
   options.seed = arguments.seed;
   options.calm = arguments.calm;
   Swarm swarm(std::move(options));
-  std::printf("swarm of %zu clients, seed %llu, %zu s; the writer is yours\n", arguments.measure.clients,
+  std::printf("swarm of %zu clients, seed %llu, %zu s; the writer is yours\n", arguments.clients,
               static_cast<unsigned long long>(arguments.seed), arguments.seconds);
   swarm.start();
   const Clock::time_point end = Clock::now() + std::chrono::seconds(arguments.seconds);
@@ -76,11 +80,26 @@ int run_consumer(Arguments& arguments, const TokenMaker& tokens) {
   return consume(arguments.consumer, stopped) == 0 ? 0 : 1;
 }
 
+int run_one_scenario(const Arguments& arguments, const TokenMaker& tokens) {
+  Scenario scenario = read_scenario(arguments.scenario);
+  if (arguments.step_seconds > 0)
+    scenario.writes.step = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.step_seconds * 1000));
+  RunOptions options;
+  options.reach = {parse_address(arguments.address), arguments.database, tokens};
+  options.server = arguments.server;
+  options.progress = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  const RunReport report = run_scenario(scenario, options, stopped);
+  if (!arguments.report.empty()) write_report(report, arguments.report);
+  std::printf("%s%s\n", text_of(report).c_str(), json_of(report).c_str());
+  return report.status();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Clients of a viewgate: many at once with their judge, one with a memory, and measurements.");
+  CLI::App app(
+      "Clients of a viewgate: scenarios that load and judge, a swarm that is cut at random, one with a memory.");
   app.require_subcommand(1);
   const auto common = [&](CLI::App* verb, bool database) {
     verb->add_option("--address", arguments.address, "host:port of the gateway")->required();
@@ -88,16 +107,18 @@ int main(int argc, char** argv) {
     CLI::Option* option = verb->add_option("--database", arguments.database, "connection string of PostgreSQL");
     if (database) option->required();
   };
-  const auto measured = [&](CLI::App* verb, std::size_t clients) {
-    common(verb, true);
-    verb->add_option("--pid", arguments.measure.server, "the gateway's process, for its CPU and memory");
-    verb->add_option("--clients", arguments.measure.clients, "connections")->default_val(clients);
-    verb->add_option("--rate", arguments.measure.rate, "commits per second")->default_val(100);
-    verb->add_option("--seconds", arguments.seconds, "duration")->default_val(10);
-  };
+  CLI::App* run = app.add_subcommand("run", "a scenario: load, figures, and every compared set beside its query");
+  run->add_option("scenario", arguments.scenario, "a file of loadtest/scenarios, or one of yours")->required();
+  common(run, true);
+  run->add_option("--pid", arguments.server, "the gateway's process, for its CPU and memory");
+  run->add_option("--report", arguments.report, "directory for report.txt, report.json and report.html");
+  run->add_option("--seconds", arguments.step_seconds, "of each step, instead of the scenario's")
+      ->check(CLI::PositiveNumber);
   CLI::App* swarm =
       app.add_subcommand("swarm", "clients that are cut at random; at the end every fold is compared with SQL");
-  measured(swarm, 40);
+  common(swarm, true);
+  swarm->add_option("--clients", arguments.clients, "connections")->capture_default_str();
+  swarm->add_option("--seconds", arguments.seconds, "duration")->capture_default_str();
   swarm->add_option("--seed", arguments.seed, "of all that is random");
   swarm->add_flag("--calm", arguments.calm, "nobody is cut");
   CLI::App* consumer = app.add_subcommand("consume", "follow one view into a file, whatever happens");
@@ -110,13 +131,6 @@ int main(int argc, char** argv) {
   consumer->add_option("--claims", arguments.claims, "further claims as JSON members: '\"digit\":\"3\"'");
   consumer->add_option("--journal-bytes", arguments.consumer.journal_bytes_max,
                        "size above which the file is written anew");
-  CLI::App* latency = app.add_subcommand("latency", "commit to client");
-  measured(latency, 10);
-  latency->add_option("--lone", arguments.measure.lone_commits, "commits after ten quiet seconds each");
-  CLI::App* fanout = app.add_subcommand("fanout", "many subscribers in one group");
-  measured(fanout, 1000);
-  CLI::App* idle = app.add_subcommand("idle", "memory of idle subscribers");
-  measured(idle, 1000);
   CLI11_PARSE(app, argc, argv);
 
   std::signal(SIGTERM, [](int) { stopped = true; });
@@ -126,13 +140,7 @@ int main(int argc, char** argv) {
     tokens.secret = secret_of(arguments.key_file);
     if (consumer->parsed()) return run_consumer(arguments, tokens);
     if (swarm->parsed()) return run_swarm(arguments, tokens);
-    arguments.measure.address = parse_address(arguments.address);
-    arguments.measure.database = arguments.database;
-    arguments.measure.tokens = tokens;
-    arguments.measure.duration = std::chrono::seconds(arguments.seconds);
-    if (latency->parsed()) return measure_latency(arguments.measure);
-    if (fanout->parsed()) return measure_fanout(arguments.measure);
-    return measure_idle(arguments.measure);
+    return run_one_scenario(arguments, tokens);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "viewgate-loadtest: %s\n", error.what());
     return 2;

@@ -1,4 +1,5 @@
-// The two views of demo/model.sql over pgbench's accounts, as subscriptions and, written by hand once more, as SQL.
+// The views of demo/model.sql, as subscriptions and, written by hand once more, as SQL: two over pgbench's accounts, and
+// the board as its leads see it.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ inline constexpr int pgbench_spaces = 10;  ///< branches at scale 10
 /// A view that somebody watches: what is asked of the gateway and, with the caller's digit, of SQL.
 struct Watched {
   std::string space;
-  std::string view;  ///< overdrawn or watch
+  std::string view;  ///< overdrawn, watch or board
   int low = 0;
   int high = 0;
   int digit = 0;

@@ -1,6 +1,9 @@
 #include "loadtest/swarm.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <ctime>
 #include <sstream>
 
 namespace viewgate::loadtest {
@@ -19,7 +22,7 @@ Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), calm_(options
     const SwarmMember& member = options_.members[i];
     clients_.push_back(std::make_unique<Client>(loop_, member.name, options_.address, member.token, member.wanted,
                                                 violations_, totals_));
-    clients_[i]->set_keep(options_.keep);
+    clients_[i]->set_keep(member.keep);
     plans_[i].random.seed(options_.seed * 1'000'003 + i);
     plans_[i].bytes_per_second = member.bytes_per_second;
   }
@@ -37,6 +40,10 @@ void Swarm::stop() {
 void Swarm::run() {
   while (!stop_) {
     loop_.turn(sweep_interval);
+    if (has_errand_) {
+      has_errand_ = false;
+      errand_();
+    }
     const Clock::time_point now = Clock::now();
     if (now - swept_ < sweep_interval) continue;
     swept_ = now;
@@ -45,6 +52,7 @@ void Swarm::run() {
 }
 
 void Swarm::sweep(Clock::time_point now) {
+  if (const Away away = away_; away != Away::nobody) return keep_away(away);
   connects_allowed_ = std::max<std::size_t>(1, options_.connects_per_second * sweep_interval.count() / 1000);
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     Client& client = *clients_[i];
@@ -57,20 +65,62 @@ void Swarm::sweep(Clock::time_point now) {
   }
   deliveries_ = totals_.deliveries;
   connections_ = totals_.connections;
+  if (!awaited_) return;
+  // Under the lock, so that a goal is never taken for reached by a look at the one before it.
+  const std::lock_guard lock(goal_mutex_);
   there_ = everyone_is_there();
 }
 
 void Swarm::visit_online(Client& client, Plan& plan, Clock::time_point now) {
   plan.was_online = true;
-  const bool slow = plan.bytes_per_second > 0 && !calm_;
+  // From the upgrade on: who does not read that far would never say hello.
+  const bool slow = plan.bytes_per_second > 0 && !calm_ && client.link().upgraded();
   client.link().read_only_on_demand(slow);
-  if (slow) client.link().read_some(plan.bytes_per_second * sweep_interval.count() / 1000);
+  // Reading no byte at all would be the end of the link.
+  const std::size_t bytes = plan.bytes_per_second * sweep_interval.count() / 1000;
+  if (slow && bytes > 0) client.link().read_some(bytes);
   if (calm_) {
     client.link().spare();
   } else if (now >= plan.at && client.online()) {
     plan.at = after(now, plan, options_.mean_between_faults);
     misbehave(client, plan);
   }
+}
+
+void Swarm::keep_away(Away how) {
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    Client& client = *clients_[i];
+    if (client.online()) client.link().cut(true);
+    plans_[i].was_online = false;
+    plans_[i].at = {};
+    if (how == Away::with_nothing) {
+      for (Client::Subscription& subscription : client.subscriptions()) subscription.fold.forget();
+    }
+  }
+  there_ = false;
+  nobody_there_ = true;
+}
+
+void Swarm::send_away(Away how) {
+  nobody_there_ = false;
+  away_ = how;
+  while (!nobody_there_ && !stop_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void Swarm::between_turns(std::function<void()> what) {
+  const std::lock_guard one_at_a_time(errand_mutex_);
+  errand_ = std::packaged_task<void()>(std::move(what));
+  std::future<void> done = errand_.get_future();
+  has_errand_ = true;
+  done.get();
+}
+
+std::chrono::nanoseconds Swarm::cpu() {
+  clockid_t clock{};
+  timespec time{};
+  if (!thread_.joinable() || pthread_getcpuclockid(thread_.native_handle(), &clock) != 0) return {};
+  clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 void Swarm::misbehave(Client& client, Plan& plan) {
@@ -125,7 +175,6 @@ Clock::time_point Swarm::after(Clock::time_point now, Plan& plan, std::chrono::m
 }
 
 bool Swarm::everyone_is_there() const {
-  const std::lock_guard lock(goal_mutex_);
   for (const auto& client : clients_) {
     if (!client->live()) return false;
     for (std::size_t i = 0; i < client->subscriptions().size(); ++i) {
@@ -136,18 +185,20 @@ bool Swarm::everyone_is_there() const {
   return true;
 }
 
-bool Swarm::wait_until_at(const std::map<std::string, std::int64_t>& heads, std::chrono::seconds time_max) {
+bool Swarm::wait_until_at(const std::map<std::string, std::int64_t>& heads, std::chrono::milliseconds time_max) {
   {
     const std::lock_guard lock(goal_mutex_);
     goal_ = heads;
     there_ = false;
+    awaited_ = true;
   }
   const Clock::time_point end = Clock::now() + time_max;
-  while (!there_ && Clock::now() < end) std::this_thread::sleep_for(sweep_interval);
+  while (!there_ && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  awaited_ = false;
   return there_;
 }
 
-bool Swarm::wait_until_live(std::chrono::seconds time_max) { return wait_until_at({}, time_max); }
+bool Swarm::wait_until_live(std::chrono::milliseconds time_max) { return wait_until_at({}, time_max); }
 
 std::string Swarm::summary() const {
   std::ostringstream out;

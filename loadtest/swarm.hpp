@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,7 +25,8 @@ struct SwarmMember {
   std::string name;
   std::string token;
   std::vector<Wanted> wanted;
-  std::size_t bytes_per_second = 0;  ///< a slow reader; 0 = as fast as it can
+  std::size_t bytes_per_second = 0;  ///< a slow reader; 0 = as fast as it can; below 100 it takes nothing
+  Client::Keep keep = Client::Keep::set;
 };
 
 struct SwarmOptions {
@@ -34,12 +37,13 @@ struct SwarmOptions {
   std::chrono::milliseconds mean_between_faults{3000};  ///< per client
   double anew = 0.2;                                    ///< share of returns without a cursor
   bool calm = false;
-  Client::Keep keep = Client::Keep::set;
   std::size_t connects_per_second = 2000;
 };
 
 class Swarm {
  public:
+  enum class Away : std::uint8_t { nobody, with_cursor, with_nothing };
+
   explicit Swarm(SwarmOptions options);
   ~Swarm() { stop(); }
   Swarm(const Swarm&) = delete;
@@ -49,16 +53,28 @@ class Swarm {
   void observe(std::size_t client, Client::Observer observer) { clients_[client]->set_observer(std::move(observer)); }
 
   void start();
+  /// Faults and slow reading begin, where the swarm was calm.
+  void stir() { calm_ = false; }
   /// No more faults: everyone comes back, reads at full speed and stays.
   void calm() { calm_ = true; }
+  /// Cuts everyone at once and keeps them away, with their cursors or without; returns when nobody is connected.
+  void send_away(Away how);
+  /// They may come back, at connects_per_second.
+  void let_return() { away_ = Away::nobody; }
   /// False when the time is over first. Both may be called from another thread.
-  bool wait_until_live(std::chrono::seconds time_max);
-  bool wait_until_at(const std::map<std::string, std::int64_t>& heads, std::chrono::seconds time_max);
+  bool wait_until_live(std::chrono::milliseconds time_max);
+  bool wait_until_at(const std::map<std::string, std::int64_t>& heads, std::chrono::milliseconds time_max);
   std::uint64_t deliveries() const { return deliveries_; }
   std::uint64_t connections() const { return connections_; }
+  /// CPU time of the thread that all clients live on; zero before start and after stop.
+  std::chrono::nanoseconds cpu();
   void stop();
 
-  // After stop.
+  /// Runs `what` on the swarm's thread between two turns and waits for it: clients may be looked at in it. What it throws
+  /// is thrown here.
+  void between_turns(std::function<void()> what);
+
+  // After stop, or between turns.
   const std::vector<std::unique_ptr<Client>>& clients() const { return clients_; }
   const Violations& violations() const { return violations_; }
   const Totals& totals() const { return totals_; }
@@ -78,9 +94,10 @@ class Swarm {
   void sweep(Clock::time_point now);
   void visit_online(Client& client, Plan& plan, Clock::time_point now);
   void visit_offline(Client& client, Plan& plan, Clock::time_point now);
+  void keep_away(Away how);
   void misbehave(Client& client, Plan& plan);
   const Address& any_node(Plan& plan) const;
-  bool everyone_is_there() const;
+  bool everyone_is_there() const;  ///< goal_mutex_ is held
   Clock::time_point after(Clock::time_point now, Plan& plan, std::chrono::milliseconds mean);
 
   SwarmOptions options_;
@@ -92,11 +109,17 @@ class Swarm {
   Clock::time_point swept_;
   std::size_t connects_allowed_ = 0;
   std::thread thread_;
+  std::atomic<Away> away_{Away::nobody};
+  std::atomic<bool> nobody_there_{false};
   std::atomic<bool> calm_{false};
   std::atomic<bool> stop_{false};
+  std::atomic<bool> awaited_{false};  ///< somebody waits for there_
   std::atomic<bool> there_{false};
   std::atomic<std::uint64_t> deliveries_{0};
   std::atomic<std::uint64_t> connections_{0};
+  std::mutex errand_mutex_;
+  std::packaged_task<void()> errand_;
+  std::atomic<bool> has_errand_{false};
   mutable std::mutex goal_mutex_;
   std::map<std::string, std::int64_t> goal_;  ///< by space: the sequence to be reached
 };

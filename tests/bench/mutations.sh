@@ -12,31 +12,14 @@ bin=$(realpath "$1")
 seconds=${2:-5}
 flushes=(0 2000)
 [ -z "${3:-}" ] || flushes=("$3")
-postgres=${VIEWGATE_POSTGRES_BIN:-$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V | tail -1)}
-directory=$(mktemp -d)
-chmod 755 "$directory"
-
-as_postgres() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
-finish() {
-  as_postgres "$postgres/pg_ctl" -D "$directory/data" -m immediate stop >/dev/null 2>&1 || true
-  rm -rf "$directory"
-}
-trap finish EXIT
-
-mkdir "$directory/data"
+# shellcheck source=cluster.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/cluster.sh"
 cp "$bin/libslow_flush.so" "$directory"
-if [ "$(id -u)" = 0 ]; then chown postgres "$directory" "$directory/data"; fi
-as_postgres "$postgres/initdb" -D "$directory/data" -U bench --auth=trust --encoding=UTF8 --locale=C >/dev/null
 
 start() {  # extra microseconds per flush
-  as_postgres env LD_PRELOAD="$directory/libslow_flush.so" VIEWGATE_FLUSH_US="$1" "$postgres/pg_ctl" -D "$directory/data" -w \
-    -l "$directory/log" -o "-c listen_addresses='' -c unix_socket_directories=$directory -c shared_buffers=256MB \
-    -c max_wal_size=4GB -c max_connections=200" start >/dev/null
+  postgres_environment=("LD_PRELOAD=$directory/libslow_flush.so" "VIEWGATE_FLUSH_US=$1")
+  start_postgres -c max_connections=200
 }
-stop() { as_postgres "$postgres/pg_ctl" -D "$directory/data" -w -m fast stop >/dev/null; }
-
-url() { echo "host=$directory user=bench dbname=$1"; }
-sql() { "$postgres/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "$(url "$1")" -c "$2"; }
 
 start 0
 sql postgres "create database plain" && sql postgres "create database mutations"
@@ -61,7 +44,7 @@ plain() {  # spaces clients notify
       END{printf "{\"plain\": true, \"spaces\": %d, \"clients\": %d, \"notify\": %s, \"commits_per_second\": %.0f, \"mean_ms\": %.2f}\n", s, c, n, t, l}'
 }
 
-stop
+stop_postgres
 
 rate() { sed -n 's/.*"commits_per_second": \([0-9]*\).*/\1/p'; }
 
@@ -79,6 +62,6 @@ for flush in "${flushes[@]}"; do
       'BEGIN {printf "{\"flush_us_longer\":%d,\"spaces\":%d,\"clients\":%d,\"plain\":%d,\"mutations\":%d,\"ratio\":%.2f,\"p99_ms\":%s}\n",
               f, s, c, p, m, m / p, q}' >>"$directory/results"
   done
-  stop
+  stop_postgres
 done
 awk 'BEGIN {printf "{\"bench\":\"mutations\",\"measured\":["} {printf "%s%s", (NR > 1 ? "," : ""), $0} END {print "]}"}' "$directory/results"

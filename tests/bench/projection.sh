@@ -9,35 +9,21 @@
 set -euo pipefail
 bin=$(realpath "$1")
 rows=200000
-postgres=${VIEWGATE_POSTGRES_BIN:-$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V | tail -1)}
-directory=$(mktemp -d)
-chmod 755 "$directory"
-
-as_postgres() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
-finish() {
-  as_postgres "$postgres/pg_ctl" -D "$directory/data" -m immediate stop >/dev/null 2>&1 || true
-  rm -rf "$directory"
-}
-trap finish EXIT
-
-mkdir "$directory/data"
-if [ "$(id -u)" = 0 ]; then chown postgres "$directory" "$directory/data"; fi
-as_postgres "$postgres/initdb" -D "$directory/data" -U bench --auth=trust --encoding=UTF8 --locale=C >/dev/null
-as_postgres "$postgres/pg_ctl" -D "$directory/data" -w -l "$directory/log" -o "-c listen_addresses='' \
-  -c unix_socket_directories=$directory -c shared_buffers=256MB -c max_parallel_workers_per_gather=0 -c jit=off -c fsync=off" start >/dev/null
-sql() { "$postgres/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "host=$directory user=bench dbname=postgres" -c "$1"; }
+# shellcheck source=cluster.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/cluster.sh"
+start_postgres -c max_parallel_workers_per_gather=0 -c jit=off -c fsync=off
 
 # The record of projection_bench, so many times.
-sql "create table issues (id int8 primary key, title text, status text, assignee text, priority int4, archived boolean, opened timestamptz,
+sql postgres "create table issues (id int8 primary key, title text, status text, assignee text, priority int4, archived boolean, opened timestamptz,
                           doc jsonb, tags text[]);
      insert into issues select i, 'quite urgent, this one', 'open', 'user5', 3, false, '2024-05-06 07:08:09+00',
                                '{\"kind\": \"bug\", \"estimate\": 5}', '{api,db}' from generate_series(1, $rows) i"
-sql "vacuum (analyze, freeze) issues"
+sql postgres "vacuum (analyze, freeze) issues"
 
 ns_of() {  # condition: CPU time, as the evaluator's, so that a busy machine does neither an injustice
   local each
   for each in 1 2 3 4 5 6 7; do
-    sql "set client_min_messages = log; set log_executor_stats = on; select count(*) from issues where $1" 2>&1 |
+    sql postgres "set client_min_messages = log; set log_executor_stats = on; select count(*) from issues where $1" 2>&1 |
       sed -n 's/^!\t\([0-9.]*\) s user, \([0-9.]*\) s system, .* elapsed$/\1 \2/p'
   done | awk -v rows="$rows" '{v = $1 + $2; if (NR == 1 || v < best) best = v} END {printf "%.0f", best * 1e9 / rows}'
 }

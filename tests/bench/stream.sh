@@ -9,44 +9,26 @@
 set -euo pipefail
 bin=$(realpath "$1")
 changes=${2:-1000000}
-postgres=${VIEWGATE_POSTGRES_BIN:-$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V | tail -1)}
-directory=$(mktemp -d)
-chmod 755 "$directory"
-gateway=
+# shellcheck source=cluster.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/cluster.sh"
+start_postgres
+database=$(url postgres)
 
-as_postgres() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
-finish() {
-  [ -z "$gateway" ] || kill "$gateway" 2>/dev/null || true
-  as_postgres "$postgres/pg_ctl" -D "$directory/data" -m immediate stop >/dev/null 2>&1 || true
-  rm -rf "$directory"
-}
-trap finish EXIT
-
-mkdir "$directory/data"
-if [ "$(id -u)" = 0 ]; then chown postgres "$directory" "$directory/data"; fi
-as_postgres "$postgres/initdb" -D "$directory/data" -U bench --auth=trust --encoding=UTF8 --locale=C >/dev/null
-as_postgres "$postgres/pg_ctl" -D "$directory/data" -w -l "$directory/log" \
-  -o "-c listen_addresses='' -c unix_socket_directories=$directory -c shared_buffers=256MB -c max_wal_size=4GB" start >/dev/null
-database="host=$directory user=bench dbname=postgres"
-sql() { "$postgres/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "$database" "$@"; }
-
-sql -c "create table public.entries (space text, id int8 primary key, x text)"
+sql postgres "create table public.entries (space text, id int8 primary key, x text)"
 cat >"$directory/model.sql" <<'EOF'
 create table entries (like public.entries) with (space = 'space');
 create view everything as select id, x from entries;
 create policy readers on everything using (claims.role = 'reader');
 EOF
 "$bin/viewgate" model apply "$directory/model.sql" --database "$database" >/dev/null
-sql -c "insert into entries select 'one', g, repeat('x', 60) from generate_series(1, $changes) g"
-sql <<EOF
-do \$\$ begin
+sql postgres "insert into entries select 'one', g, repeat('x', 60) from generate_series(1, $changes) g"
+sql postgres "do \$\$ begin
   for i in 0 .. $changes / 100 - 1 loop
     insert into entries select 'many', 1000000000 + i * 100 + g, repeat('x', 60) from generate_series(1, 100) g;
     commit;
   end loop;
-end \$\$
-EOF
-sql -c "vacuum (analyze)"
+end \$\$"
+sql postgres "vacuum (analyze)"
 
 # Ticks of CPU of a process, and of the sessions of PostgreSQL that have ended.
 ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
@@ -80,7 +62,7 @@ EOF
 
 by_http() {  # space
   local begin end cpu page after=0
-  cpu=$(ticks "$gateway")
+  cpu=$(ticks "$pid")
   begin=$(now)
   while :; do
     exec 3<>"/dev/tcp/${address%:*}/${address##*:}"
@@ -93,21 +75,12 @@ by_http() {  # space
   done
   end=$(now)
   # The session of PostgreSQL stays open here; what it costs is told by the other door.
-  report "http" "$1" "$(awk -v a="$begin" -v b="$end" 'BEGIN {print b - a}')" "$(($(ticks "$gateway") - cpu))" 0 \
-    "$(awk -v k="$(peak_kib "$gateway")" 'BEGIN {print k / 1024}')"
+  report "http" "$1" "$(awk -v a="$begin" -v b="$end" 'BEGIN {print b - a}')" "$(($(ticks "$pid") - cpu))" 0 \
+    "$(awk -v k="$(peak_kib "$pid")" 'BEGIN {print k / 1024}')"
 }
 
 for space in one many; do by_command "$space"; done
-printf 'the secret of a measurement, of no use to anybody' >"$directory/key"
-"$bin/viewgate" serve --database "$database" --listen 127.0.0.1:0 --ready-file "$directory/ready" --raw-log-claim logs \
-  --auth-key-file "$directory/key" --log-level warn >"$directory/gateway.log" 2>&1 &
-gateway=$!
-for _ in $(seq 300); do
-  [ -s "$directory/ready" ] && break
-  kill -0 "$gateway" 2>/dev/null || { cat "$directory/gateway.log" >&2; exit 1; }
-  sleep 0.1
-done
-address=$(cat "$directory/ready")
+start_gateway "$bin" postgres --raw-log-claim logs
 token=$("$bin/viewgate" token --sub bench --auth-key-file "$directory/key" --claim 'logs:=["*"]')
 for space in one many; do by_http "$space"; done
 awk 'BEGIN {printf "{\"bench\":\"stream\",\"measured\":["} {printf "%s%s", (NR > 1 ? "," : ""), $0} END {print "]}"}' "$directory/results"

@@ -1,5 +1,5 @@
 // Rows about more than one's share: sockets, handshakes, bytes, descriptors. Whoever is inside goes on.
-#include "loadtest/report.hpp"
+#include "loadtest/process_use.hpp"
 #include "row_test.hpp"
 
 namespace viewgate::testing {

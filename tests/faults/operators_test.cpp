@@ -2,7 +2,7 @@
 // there is revoked everywhere. And whom a trusted proxy speaks for.
 #include <fstream>
 
-#include "loadtest/report.hpp"
+#include "loadtest/process_use.hpp"
 #include "row_test.hpp"
 
 namespace viewgate::testing {

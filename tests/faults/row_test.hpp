@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "loadtest/report.hpp"
+#include "loadtest/process_use.hpp"
 #include "support/line.hpp"
 
 namespace viewgate::testing {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "loadtest/report.hpp"
+#include "loadtest/process_use.hpp"
 #include "row_test.hpp"
 #include "support/tls_client.hpp"
 

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "loadtest/report.hpp"
+#include "loadtest/process_use.hpp"
 #include "loadtest/token.hpp"
 #include "viewgate_paths.hpp"
 

@@ -1,23 +1,16 @@
-#include "loadtest/report.hpp"
+#include "loadtest/process_use.hpp"
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace viewgate::loadtest {
-
-double percentile(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  return values[at];
-}
 
 ProcessUse process_use(pid_t pid) {
   const std::string directory = "/proc/" + std::to_string(pid);
@@ -34,14 +27,6 @@ ProcessUse process_use(pid_t pid) {
   const std::filesystem::directory_iterator descriptors(directory + "/fd");
   out.descriptors = static_cast<std::uint64_t>(std::distance(begin(descriptors), end(descriptors)));
   return out;
-}
-
-void Report::print() const {
-  for (const auto& [figure, value] : figures_) std::printf("  %-36s %14.3f\n", figure.c_str(), value);
-  std::printf("{\"bench\":\"%s\"", name_.c_str());
-  for (const auto& [figure, value] : figures_) std::printf(",\"%s\":%.3f", figure.c_str(), value);
-  std::printf("}\n");
-  std::fflush(stdout);
 }
 
 }  // namespace viewgate::loadtest
