@@ -33,6 +33,7 @@ std::size_t bytes_of(std::span<const std::string_view> pieces) {
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host, Now now)
     : socket_(std::move(socket)),
       host_(host),
+      opened_at_(now.steady),
       tls_(host.tls == nullptr ? nullptr : std::make_unique<TlsStream>(host.tls->context(), socket_.native_handle())),
       deadline_(now.steady + host.handshake_time) {}
 
@@ -114,7 +115,7 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
     return !ended_;
   }
   const auto head = std::string_view(head_).substr(0, progress.bytes);
-  if (!proxy.empty()) {
+  if (awaits_client) {
     const auto parsed = parse_http_head(head);
     if (const auto* request = std::get_if<HttpHead>(&parsed); request != nullptr && !host_.admit(*this, *request)) {
       end();

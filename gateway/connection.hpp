@@ -79,9 +79,18 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   /// Neither was its hello accepted (yet) nor is a request of its being answered: a stranger's.
   [[nodiscard]] bool is_strange() const { return !ended_ && !replying_ && !(session_ && session_->authenticated()); }
 
-  std::size_t host_index = 0;             ///< kept by the host
-  std::optional<Admission::Place> place;  ///< among its address's connections; kept by the host
-  AddressBytes proxy;                     ///< the peer, where its requests name their client; kept by the host
+  // What an operator looks at.
+  [[nodiscard]] const Session* session() const { return session_ ? &*session_ : nullptr; }
+  [[nodiscard]] Time opened_at() const { return opened_at_; }
+  /// Of what was written, what the socket has not taken yet.
+  [[nodiscard]] std::size_t pending_bytes() const { return pending_.size() - pending_written_; }
+
+  // Kept by the host.
+  std::size_t host_index = 0;
+  std::uint64_t number = 0;               ///< of the host's connections, in the order in which they came
+  std::optional<Admission::Place> place;  ///< among its address's connections
+  AddressBytes address;                   ///< the client's; the proxy's as long as `awaits_client`
+  bool awaits_client = false;             ///< the peer is a trusted proxy, whose request names the client
 
  private:
   void wait_readable();
@@ -113,6 +122,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
 
   boost::asio::ip::tcp::socket socket_;
   ConnectionHost& host_;
+  const Time opened_at_;
   const std::unique_ptr<TlsStream> tls_;  // over socket_; null: without TLS
   std::optional<Session> session_;
   std::string head_;  // of the request, until it is complete

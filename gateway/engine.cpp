@@ -219,6 +219,8 @@ void Engine::project(Space& space, const ledger::CommitPart& part) {
     // Planted: a cursor that says one commit less than what it is stored with.
     const auto sealed = ledger::is_planted("early_cursor") ? space.head : events.position;
     append_events(frame->text, *followed.spec, events, sealed);
+    ++followed.documents;
+    followed.document_bytes += frame->text.size();
     if (events.last) followed.told = events.position.sequence;
     put(followed, frame);
   }

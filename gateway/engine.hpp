@@ -21,6 +21,7 @@
 #include "gateway/outlet.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/recent_commits.hpp"
+#include "gateway/table_walk.hpp"
 #include "ledger/ports.hpp"
 #include "projection/projector.hpp"
 
@@ -53,6 +54,26 @@ class Engine final : public ledger::TailSink, public EnginePort {
   /// Commits projected so far, and the frames that came of them: one per commit and group, whatever the subscribers.
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
+
+  // The same one by one, for an operator: a bounded number at a time, since commits wait meanwhile.
+
+  struct SpaceSight {
+    const std::string& name;
+    bool following;
+    ledger::Sequence head;
+    std::size_t groups;
+    std::size_t recent_bytes;
+  };
+  /// Those behind `after` by name, at most `count`. The last one's name, to go on from; absent: there are no more.
+  std::optional<std::string> see_spaces(const std::optional<std::string>& after, std::size_t count,
+                                        const std::function<void(const SpaceSight&)>& see) const;
+
+  struct GroupSight {
+    const GroupSpec& spec;
+    std::uint64_t documents;  ///< encoded since the group is followed: one for each commit that touched it, or for its parts
+    std::uint64_t document_bytes;
+  };
+  Steps see_groups(TableWalk& walk, std::size_t count, const std::function<void(const GroupSight&)>& see) const;
 
   void join(std::size_t reactor, GroupSpecPtr spec) override;
   void leave(std::size_t reactor, GroupId id) override;
@@ -96,6 +117,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
     std::uint64_t reactors = 0;  ///< a bit each
     std::uint64_t holes = 0;     ///< of these, those that missed frames and have not been joined anew
     ledger::Sequence told;       ///< of the last document that moves the cursor
+    std::uint64_t documents = 0;
+    std::uint64_t document_bytes = 0;
     std::optional<TimePoint> unused_since;
   };
 

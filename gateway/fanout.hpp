@@ -115,7 +115,10 @@ class Fanout final : public ReactorPort {
   /// It has receipts that wait for a space to come as far.
   void await_space(Session& session);
 
+  using Groups = std::unordered_map<GroupId, std::unique_ptr<LocalGroup>, GroupIdHash>;
+
   // What an operator and the tests look at.
+  [[nodiscard]] const Groups& local_groups() const { return groups_; }
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
   [[nodiscard]] std::size_t ring_bytes() const;
@@ -123,8 +126,6 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] Tally& tally() { return tally_; }
 
  private:
-  using Groups = std::unordered_map<GroupId, std::unique_ptr<LocalGroup>, GroupIdHash>;
-
   [[nodiscard]] LocalGroup* find(const GroupId& group);
   [[nodiscard]] LocalSpace& space_of(const std::string& name);
   void tell_lost(const Delivery& delivery);

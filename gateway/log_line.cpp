@@ -3,7 +3,6 @@
 #include "gateway/json_text.hpp"
 
 namespace viewgate::gateway {
-namespace {
 
 std::string_view name_of(ledger::ChangeKind kind) {
   using enum ledger::ChangeKind;
@@ -21,6 +20,8 @@ std::string_view name_of(ledger::ChangeKind kind) {
   }
   return {};
 }
+
+namespace {
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
   out.append(",\"").append(name).append("\":");

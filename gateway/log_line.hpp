@@ -9,11 +9,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ledger/commit.hpp"
 #include "ledger/store.hpp"
 
 namespace viewgate::gateway {
+
+/// As it is called in lines.
+[[nodiscard]] std::string_view name_of(ledger::ChangeKind kind);
 
 /// With the newline that ends it.
 void append_log_line(std::string& out, const ledger::CommitPart& part);

@@ -65,6 +65,20 @@ AddressBytes parse_address(std::string_view text) {
   return bytes_of(six.to_bytes());
 }
 
+std::string address_text(const AddressBytes& address) {
+  const auto copy_to = [&](auto bytes) {
+    std::ranges::copy(address, bytes.begin());
+    return bytes;
+  };
+  if (address.size() == ip::address_v4::bytes_type().size()) {
+    return ip::address_v4(copy_to(ip::address_v4::bytes_type())).to_string();
+  }
+  if (address.size() == ip::address_v6::bytes_type().size()) {
+    return ip::address_v6(copy_to(ip::address_v6::bytes_type())).to_string();
+  }
+  return {};
+}
+
 bool is_network(std::string_view text) { return parse_network(text).has_value(); }
 
 TrustedProxies::TrustedProxies(const std::vector<std::string>& networks) {

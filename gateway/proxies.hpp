@@ -15,6 +15,8 @@ using AddressBytes = std::string;
 
 /// "192.0.2.7" or "fd00::7". Empty: not an address.
 [[nodiscard]] AddressBytes parse_address(std::string_view text);
+/// The other way; empty where it is none.
+[[nodiscard]] std::string address_text(const AddressBytes& address);
 /// Whether it is an address with an optional /prefix.
 [[nodiscard]] bool is_network(std::string_view text);
 

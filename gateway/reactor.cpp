@@ -73,7 +73,7 @@ std::uint16_t reserve_port(const std::string& address, std::uint16_t port) {
   return acceptor.local_endpoint().port();
 }
 
-class Reactor::Loop final : public ConnectionHost {
+class Reactor::Loop final : public ConnectionHost, public ReactorSight {
  public:
   Loop(ReactorOptions options, EnginePort& engine, const auth::TokenVerifier& verifier, ActiveModelPtr model)
       : ConnectionHost(fanout_, options_.handshake),
@@ -118,6 +118,13 @@ class Reactor::Loop final : public ConnectionHost {
   void make_room() {
     asio::post(context_, [this] { end_oldest_stranger(); });
   }
+  void look(std::function<void(const ReactorSight&)> call) {
+    asio::post(context_, [this, call = std::move(call)] { call(*this); });
+  }
+  [[nodiscard]] std::size_t index() const override { return options_.index; }
+  [[nodiscard]] std::size_t connections() const override { return connections_.size(); }
+  [[nodiscard]] const Connection& connection(std::size_t at) const override { return *connections_[at]; }
+  [[nodiscard]] const Fanout& views() const override { return fanout_; }
 
   void set_ready(bool ready) { ready_ = ready; }
 
@@ -165,6 +172,7 @@ class Reactor::Loop final : public ConnectionHost {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Fanout fanout_;
   std::vector<std::shared_ptr<Connection>> connections_;
+  std::uint64_t last_number_ = 0;
   std::deque<std::weak_ptr<Connection>> newcomers_;  // in the order in which they came
   bool accept_fails_ = false;
   std::function<void()> on_drained_;  // set: drains
@@ -261,7 +269,9 @@ void Reactor::Loop::on_accepted(tcp::socket socket) {
   socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(options_.send_buffer_bytes)), gone);
   auto connection = std::make_shared<Connection>(std::move(socket), *this, now);
   connection->place = std::move(place);
-  if (is_proxy) connection->proxy = std::move(peer);
+  connection->address = std::move(peer);
+  connection->awaits_client = is_proxy;
+  connection->number = ++last_number_;
   connection->host_index = connections_.size();
   connections_.push_back(connection);
   connection_count_ = connections_.size();
@@ -271,8 +281,9 @@ void Reactor::Loop::on_accepted(tcp::socket socket) {
 }
 
 bool Reactor::Loop::admit(Connection& connection, const HttpHead& head) {
-  const AddressBytes client = proxies_.client_of(connection.proxy, head);
-  connection.place = options_.session.admission->enter_address(client, Now::read().steady);
+  connection.address = proxies_.client_of(connection.address, head);
+  connection.awaits_client = false;
+  connection.place = options_.session.admission->enter_address(connection.address, Now::read().steady);
   return connection.place.has_value();
 }
 
@@ -363,6 +374,7 @@ void Reactor::start() { loop_->start(); }
 void Reactor::stop() { loop_->stop(); }
 void Reactor::post(std::function<void(ReactorPort&)> call) { loop_->post(std::move(call)); }
 void Reactor::make_room() { loop_->make_room(); }
+void Reactor::look(std::function<void(const ReactorSight&)> call) { loop_->look(std::move(call)); }
 void Reactor::set_ready(bool ready) { loop_->set_ready(ready); }
 void Reactor::drain(std::chrono::milliseconds window, std::function<void()> done) {
   loop_->drain(window, std::move(done));

@@ -23,6 +23,8 @@
 
 namespace viewgate::gateway {
 
+class Connection;
+class Fanout;
 class TicketDesk;
 
 struct ReactorOptions {
@@ -58,6 +60,17 @@ struct ReactorCounters {
   std::uint64_t bytes_written = 0;
 };
 
+/// What an operator's question sees of a reactor, on its thread; nothing of it may be kept.
+class ReactorSight {
+ public:
+  virtual ~ReactorSight() = default;
+  [[nodiscard]] virtual std::size_t index() const = 0;
+  [[nodiscard]] virtual std::size_t connections() const = 0;
+  /// One that ends gives its place to the last one, so a walk from the last to the first misses none that stays.
+  [[nodiscard]] virtual const Connection& connection(std::size_t at) const = 0;
+  [[nodiscard]] virtual const Fanout& views() const = 0;
+};
+
 class Reactor {
  public:
   /// `engine` is called on the reactor's thread; `verifier` is shared. Both outlive the reactor. `model` is not null.
@@ -76,6 +89,9 @@ class Reactor {
 
   /// Runs the call on the reactor's thread, in the order of the posts. Also before start; after stop calls are dropped.
   void post(std::function<void(ReactorPort&)> call);
+
+  /// The same for a question. Nothing else is done there while it looks: who has many things to look at posts again.
+  void look(std::function<void(const ReactorSight&)> call);
 
   /// Ends the stranger who came first, if there is one.
   void make_room();

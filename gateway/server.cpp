@@ -10,6 +10,7 @@
 
 #include "auth/token_verifier.hpp"
 #include "gateway/admin_explain.hpp"
+#include "gateway/admin_inspect.hpp"
 #include "gateway/admin_metrics.hpp"
 #include "gateway/admin_revocations.hpp"
 #include "gateway/disk_budget.hpp"
@@ -21,6 +22,7 @@
 #include "gateway/process_files.hpp"
 #include "gateway/signing_key.hpp"
 #include "gateway/tls_files.hpp"
+#include "gateway/version.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/mutator.hpp"
 #include "ledger/registry.hpp"
@@ -98,7 +100,7 @@ class Server::Column {
         revocations_(io_, conninfo, revocation_options(config)),
         reader_(io_, conninfo, reader_options(config)),
         engine_(engine_limits(config), surroundings(), reader_, [this] { reload(); }),
-        tailer_(io_, conninfo, tailer_options(config), engine_),
+        tailer_(io_, conninfo, tailer_options(config, endpoint), engine_),
         mutator_(io_, conninfo, mutator_options(config), [this] { tailer_.wake(); }),
         posted_engine_(io_, engine_),
         log_desk_(config.raw_log_claim.empty()
@@ -109,7 +111,8 @@ class Server::Column {
         tickets_(io_, access_store_, config.auth_ticket_time),
         router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_, &tickets_),
         admin_(admin_door(config)),
-        explain_(admin_ ? std::make_unique<AdminExplain>(conninfo, config.database_time) : nullptr) {
+        explain_(admin_ ? std::make_unique<AdminExplain>(conninfo, config.database_time) : nullptr),
+        inspect_(admin_ ? std::make_unique<AdminInspect>(inspect_sources(conninfo)) : nullptr) {
     engine_.attach(tailer_);
     engine_.attach(mutator_);
     if (config.auth_anonymous == "admit") verifier_.admit_anonymous();
@@ -120,6 +123,7 @@ class Server::Column {
     // Before what they ask, and all of them before any goes: reactors ask each other for room.
     for (auto& reactor : reactors_) reactor->stop();
     if (admin_) admin_->stop();
+    if (inspect_) inspect_->stop();
   }
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
@@ -244,11 +248,24 @@ class Server::Column {
             disk_budget_.bytes(tailer_.stats().size)};
   }
 
+  [[nodiscard]] InspectSources inspect_sources(const std::string& conninfo) {
+    return {io_,
+            engine_,
+            tailer_,
+            [this] { return read_engine(); },
+            reactors_,
+            conninfo,
+            std::string(program_version),
+            tailer_options(config_, endpoint_).node,
+            config_.database_time};
+  }
+
   void open_admin() {
     if (!admin_) return;
     add_revocations(*admin_, io_, access_store_);
     explain_->set_model(model_);
     explain_->add_to(*admin_);
+    inspect_->add_to(*admin_);
     add_metrics(
         *admin_, io_, [this] { return read_engine(); }, reactors_);
     try {
@@ -394,6 +411,7 @@ class Server::Column {
   HttpRouter router_;
   const std::unique_ptr<AdminDoor> admin_;
   const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port
+  const std::unique_ptr<AdminInspect> inspect_;  ///< likewise
   ActiveModelPtr model_;
   std::optional<auth::KeySource> key_source_;  ///< the reactors' threads ask it
   std::vector<std::unique_ptr<Reactor>> reactors_;

@@ -122,6 +122,16 @@ class Session {
   /// Empty before hello.
   [[nodiscard]] const auth::Principal& principal() const { return principal_; }
   [[nodiscard]] std::size_t subscription_count() const;
+
+  // What an operator looks at.
+  [[nodiscard]] std::string_view state() const;
+  [[nodiscard]] Time heard_at() const { return heard_at_; }
+  /// Since when the socket takes nothing of what there is for it.
+  [[nodiscard]] std::optional<Time> blocked_since() const { return blocked_since_; }
+  [[nodiscard]] const std::string& client() const { return client_; }
+  [[nodiscard]] std::span<const std::unique_ptr<Subscription>> streams() const { return streams_; }
+  [[nodiscard]] std::size_t answers_bytes() const { return answers_.size(); }
+
   /// Bytes of memory held for this client beyond the object itself, but for the claims and the subscriptions.
   [[nodiscard]] std::size_t held_bytes() const { return reader_.held_bytes() + answers_.capacity() + pong_.capacity(); }
 

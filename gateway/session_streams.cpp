@@ -15,6 +15,19 @@ std::size_t Session::subscription_count() const {
   return out;
 }
 
+std::string_view Session::state() const {
+  switch (phase_) {
+    case Phase::hello:
+      return "hello";
+    case Phase::open:
+      return "open";
+    case Phase::closing:
+    case Phase::closed:
+      return "closing";
+  }
+  return {};
+}
+
 bool Session::has(std::string_view id) const {
   return std::ranges::any_of(streams_, [&](const auto& stream) {
     return std::ranges::any_of(stream->names(), [&](const auto& name) { return name.request.id == id; });

@@ -309,6 +309,16 @@ bool Subscription::write_ring(Message& message) {
   return true;
 }
 
+std::size_t Subscription::unwritten_bytes() const {
+  if (stage_ == Stage::snapshot) return snapshot_->bytes();
+  if (stage_ == Stage::history) return history_->text.size() - history_written_;
+  if (stage_ != Stage::following) return 0;
+  const Ring& ring = group_.ring;
+  if (in_ring_) return ring.holds(offset_) ? static_cast<std::size_t>(ring.end() - offset_) : ring.bytes();
+  if (!ring.covers(at_.sequence)) return ring.bytes();
+  return static_cast<std::size_t>(ring.end() - ring.offset_after(at_.sequence));
+}
+
 ledger::Sequence Subscription::through() const {
   if (stage_ != Stage::following || mid_commit_) return at_.sequence;
   const Ring& ring = group_.ring;

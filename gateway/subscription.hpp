@@ -49,6 +49,7 @@ class Subscription {
   [[nodiscard]] const GroupSpec& spec() const { return *group_.spec; }
 
   [[nodiscard]] std::vector<SubscriptionName>& names() { return names_; }
+  [[nodiscard]] const std::vector<SubscriptionName>& names() const { return names_; }
   /// Another subscription of the socket with the same group.
   void add_name(SubscriptionName name);
 
@@ -72,6 +73,9 @@ class Subscription {
   [[nodiscard]] bool ready() const { return ready_; }
   /// Everything up to here was written.
   [[nodiscard]] ledger::Sequence through() const;
+  /// Bytes that are there for the client and not written: of the ring or a history what is left, of a snapshot all of it.
+  [[nodiscard]] std::size_t unwritten_bytes() const;
+  [[nodiscard]] const LocalGroup& group() const { return group_; }
   /// False: what was written last may have ended inside a commit.
   [[nodiscard]] bool between_commits() const { return !mid_commit_ && stage_ != Stage::history; }
   /// Whether something was written since the last call.

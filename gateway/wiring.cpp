@@ -1,6 +1,9 @@
 #include "gateway/wiring.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <thread>
 
 namespace viewgate::gateway {
@@ -122,8 +125,11 @@ ledger::RevocationWatchOptions revocation_options(const Config& config) {
   return out;
 }
 
-ledger::TailerOptions tailer_options(const Config& config) {
+ledger::TailerOptions tailer_options(const Config& config, const Endpoint& endpoint) {
   ledger::TailerOptions out;
+  std::array<char, 256> host{};  // longer names are not of this system
+  if (::gethostname(host.data(), host.size() - 1) == 0) out.node = host.data();
+  out.node += ":" + std::to_string(endpoint.port);
   out.times.busy_interval = config.look_busy;
   out.times.idle_interval = config.look_quiet;
   out.times.resting_interval = config.look_idle;

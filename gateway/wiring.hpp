@@ -27,7 +27,7 @@ namespace viewgate::gateway {
 [[nodiscard]] ledger::AccessStoreOptions access_store_options(const Config& config);
 [[nodiscard]] auth::KeySourceOptions key_source_options(const Config& config);
 [[nodiscard]] ledger::RevocationWatchOptions revocation_options(const Config& config);
-[[nodiscard]] ledger::TailerOptions tailer_options(const Config& config);
+[[nodiscard]] ledger::TailerOptions tailer_options(const Config& config, const Endpoint& endpoint);
 [[nodiscard]] ledger::MutatorOptions mutator_options(const Config& config);
 [[nodiscard]] HttpMutationOptions http_mutation_options(const Config& config);
 [[nodiscard]] ledger::ReaderOptions reader_options(const Config& config);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "ledger/housekeeper.hpp"
+#include "ledger/inspection.hpp"
 #include "ledger/listener.hpp"
 #include "ledger/pg/connection.hpp"
 #include "ledger/spawn.hpp"
@@ -92,6 +93,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   }
 
   [[nodiscard]] std::vector<SpaceLag> lags() const { return watchlist_.lags(Clock::now()); }
+  [[nodiscard]] SpaceLag lag(const std::string& space) const { return watchlist_.lag(space, Clock::now()); }
 
  private:
   static asio::awaitable<void> run(std::shared_ptr<Runner> self);
@@ -210,7 +212,7 @@ pg::Task<void> Tailer::Runner::connect() {
   ++stats_.connects;
   pg::ConnectOptions connect;
   connect.conninfo = conninfo_;
-  connect.application_name = "viewgate tail";
+  connect.application_name = tail_name(options_.node);
   connect.planner_settings = kPlannerSettings;
   connect.connect_time_max = options_.time_max;
   auto connected = co_await look_.connect(std::move(connect));
@@ -454,5 +456,6 @@ void Tailer::wake() { runner_->wake(); }
 
 TailerStats Tailer::stats() const { return runner_->stats(); }
 std::vector<SpaceLag> Tailer::lags() const { return runner_->lags(); }
+SpaceLag Tailer::lag(const std::string& space) const { return runner_->lag(space); }
 
 }  // namespace viewgate::ledger

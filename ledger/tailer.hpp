@@ -40,6 +40,7 @@ struct TailerOptions {
   std::chrono::milliseconds size_interval{30000};  ///< between looks at what the ledger takes of the disk
 
   bool ignore_notifications = false;  ///< as if none ever arrived: for tests
+  std::string node = {};              ///< what other nodes read of this one in the database, see Inspection
 };
 
 /// What happened so far.
@@ -76,6 +77,7 @@ class Tailer final : public Tail {
   [[nodiscard]] TailerStats stats() const;
   /// Watched spaces that are behind the ledger now, and by how much.
   [[nodiscard]] std::vector<SpaceLag> lags() const;
+  [[nodiscard]] SpaceLag lag(const std::string& space) const;
 
  private:
   class Runner;

@@ -108,12 +108,23 @@ std::vector<FollowerPtr> Watchlist::settle(const std::vector<FollowerPtr>& read,
   return suspects;
 }
 
+SpaceLag Watchlist::lag_of(const std::string& space, const Watched& watched, PlanClock::time_point now) {
+  if (!watched.follower || !watched.behind_since) return {space};
+  const std::int64_t commits = watched.head.value - watched.follower->position.sequence.value;
+  if (commits <= 0) return {space};
+  return {space, commits, now - *watched.behind_since};
+}
+
+SpaceLag Watchlist::lag(const std::string& space, PlanClock::time_point now) const {
+  const auto found = watched_.find(space);
+  return found == watched_.end() ? SpaceLag{space} : lag_of(space, found->second, now);
+}
+
 std::vector<SpaceLag> Watchlist::lags(PlanClock::time_point now) const {
   std::vector<SpaceLag> out;
   for (const auto& [space, watched] : watched_) {
-    if (!watched.follower || !watched.behind_since) continue;
-    const std::int64_t commits = watched.head.value - watched.follower->position.sequence.value;
-    if (commits > 0) out.push_back({space, commits, now - *watched.behind_since});
+    if (!watched.behind_since) continue;
+    if (auto each = lag_of(space, watched, now); each.commits > 0) out.push_back(std::move(each));
   }
   return out;
 }

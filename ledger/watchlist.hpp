@@ -53,6 +53,8 @@ class Watchlist {
   [[nodiscard]] std::vector<FollowerPtr> settle(const std::vector<FollowerPtr>& read,
                                                 const std::vector<Sequence>& before);
 
+  /// Of one space; no commits where it is not behind.
+  [[nodiscard]] SpaceLag lag(const std::string& space, PlanClock::time_point now) const;
   /// The spaces of which the ledger has commits that were not handed on yet.
   [[nodiscard]] std::vector<SpaceLag> lags(PlanClock::time_point now) const;
 
@@ -66,6 +68,7 @@ class Watchlist {
   };
 
   void mark_dirty(const std::string& space, Watched& watched);
+  [[nodiscard]] static SpaceLag lag_of(const std::string& space, const Watched& watched, PlanClock::time_point now);
 
   std::map<std::string, Watched> watched_;
   std::vector<std::string> newly_watched_;
