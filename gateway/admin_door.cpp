@@ -58,6 +58,10 @@ class AdminDoor::Loop {
     routes_.insert_or_assign(std::string(path), Route{std::string(method), std::move(handler)});
   }
 
+  void add_page(std::string_view target, std::string response) {
+    pages_.insert_or_assign(std::string(target), std::move(response));
+  }
+
   void start() {
     try {
       const tcp::endpoint endpoint(asio::ip::make_address(options_.address), options_.port);
@@ -105,6 +109,7 @@ class AdminDoor::Loop {
   const AdminOptions options_;
   const Digest credential_;
   std::map<std::string, Route, std::less<>> routes_;
+  std::map<std::string, std::string, std::less<>> pages_;  // with their heads
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
@@ -176,21 +181,24 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
     const auto progress = head_progress(received_);
     if (progress.kind == HeadProgress::Kind::more) return;
     if (progress.kind == HeadProgress::Kind::garbage) return end();
-    if (progress.kind == HeadProgress::Kind::too_large) return refuse(handshake_response(head_too_large));
+    if (progress.kind == HeadProgress::Kind::too_large) return answer_at_once(handshake_response(head_too_large));
     auto parsed = parse_http_head(std::string_view(received_).substr(0, progress.bytes));
-    if (const auto* wrong = std::get_if<HttpRefused>(&parsed)) return refuse(handshake_response(*wrong));
+    if (const auto* wrong = std::get_if<HttpRefused>(&parsed)) return answer_at_once(handshake_response(*wrong));
     auto& head = std::get<HttpHead>(parsed);
+    if (const auto page = loop_.pages_.find(head.target); page != loop_.pages_.end() && head.method == "GET") {
+      return answer_at_once(page->second);
+    }
     if (!loop_.is_operator(head)) {
       log::info("admin_refused");
-      return refuse(refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n"));
+      return answer_at_once(refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n"));
     }
     is_operators_ = true;
     const Route* const route = loop_.find(head.target);
-    if (route == nullptr) return refuse(refused(404, "not_found"));
-    if (head.method != route->method) return refuse(refused(405, "bad_request"));
+    if (route == nullptr) return answer_at_once(refused(404, "not_found"));
+    if (head.method != route->method) return answer_at_once(refused(405, "bad_request"));
     const auto length = head.content_length();
-    if (!length) return refuse(refused(400, "bad_request"));
-    if (*length > loop_.options_.body_bytes) return refuse(refused(413, "bad_request"));
+    if (!length) return answer_at_once(refused(400, "bad_request"));
+    if (*length > loop_.options_.body_bytes) return answer_at_once(refused(413, "bad_request"));
     received_.erase(0, progress.bytes);
     body_bytes_ = *length;
     request_ = HttpRequest{std::move(head), {}};
@@ -198,7 +206,7 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
 
   void take_body();
 
-  void refuse(std::string response) {
+  void answer_at_once(std::string response) {
     answering_ = true;
     write(std::move(response), [](bool) {});
     finish();
@@ -326,6 +334,9 @@ AdminDoor::AdminDoor(AdminOptions options) : loop_(std::make_unique<Loop>(std::m
 AdminDoor::~AdminDoor() { stop(); }
 void AdminDoor::add(std::string_view method, std::string_view path, Handler handler) {
   loop_->add(method, path, std::move(handler));
+}
+void AdminDoor::add_page(std::string_view target, std::string response) {
+  loop_->add_page(target, std::move(response));
 }
 void AdminDoor::start() { loop_->start(); }
 std::uint16_t AdminDoor::port() const { return loop_->port(); }

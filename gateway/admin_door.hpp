@@ -3,7 +3,7 @@
 //
 // A thread of its own, so that it answers while the engine and the reactors are busy, and while descriptors have run out (the
 // reactors leave some, see descriptors_for_operators). One request on a connection, bounded in bytes and time; whoever has not shown the
-// credential gets no more than 401, whatever is asked for.
+// credential gets no more than 401, whatever is asked for, and the pages that say nothing about this node.
 #pragma once
 
 #include <chrono>
@@ -43,6 +43,10 @@ class AdminDoor {
 
   /// Before start. `path` is compared with the target up to its query, as it came; each path has one method.
   void add(std::string_view method, std::string_view path, Handler handler);
+
+  /// Before start: a whole answer to GET of exactly this target, to whoever asks. For a page in which the credential is typed in:
+  /// a browser shows none before that.
+  void add_page(std::string_view target, std::string response);
 
   /// Begins to listen, and to answer on a thread of its own. Throws std::system_error whose text names the address.
   void start();

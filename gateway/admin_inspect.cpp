@@ -103,8 +103,8 @@ class AdminInspect::Desk {
     add(door, "views", {}, &Desk::views);
     add(door, "groups", {{"-subscribers", "documents", "document_bytes", "ring_bytes", "view", "space"}, {"view"}},
         &Desk::groups);
-    add(door, "connections",
-        {{"age", "queue_bytes", "subscriptions", "behind", "principal", "address"}, {"behind"}}, &Desk::connections);
+    add(door, "connections", {{"age", "queue_bytes", "subscriptions", "behind", "principal", "address"}, {"behind"}},
+        &Desk::connections);
     add(door, "connection", {{}, {"id"}}, &Desk::connection);
     add(door, "commits", {{}, {"space", "after", "limit"}}, &Desk::commits);
   }
@@ -169,9 +169,8 @@ void AdminInspect::Desk::overview(const AskedPtr& asked, const PageQuestion&) {
     overview_ = overview_json(sources_.node, sources_.version, std::move(*all));
     back->answer(overview_);
   });
-  asio::post(sources_.engine_io, [this, asked, all] {
-    asked->arrive([all, reading = sources_.read_engine()] { all->engine = reading; });
-  });
+  asio::post(sources_.engine_io,
+             [this, asked, all] { asked->arrive([all, reading = sources_.read_engine()] { all->engine = reading; }); });
   for (const auto& reactor : sources_.reactors) sum_up(*reactor, asked, all);
 }
 
@@ -322,7 +321,8 @@ void AdminInspect::Desk::connections(const AskedPtr& asked, const PageQuestion& 
   const std::string behind = item(question, "behind");
   if (!behind.empty() && behind != "only") return asked->refuse(400, "bad_request", "behind: may be only");
   const auto page = std::make_shared<Page>(question);
-  asked->await(sources_.reactors.size(), [page](const AskedPtr& back) { back->answer(page_json("connections", *page)); });
+  asked->await(sources_.reactors.size(),
+               [page](const AskedPtr& back) { back->answer(page_json("connections", *page)); });
   for (const auto& reactor : sources_.reactors) {
     const auto part = std::make_shared<Page>(question);
     walk(*reactor, [asked, page, part, behind, steps = ConnectionWalk()](const ReactorSight& sight) mutable {

@@ -83,7 +83,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   [[nodiscard]] const Session* session() const { return session_ ? &*session_ : nullptr; }
   [[nodiscard]] Time opened_at() const { return opened_at_; }
   /// Of what was written, what the socket has not taken yet.
-  [[nodiscard]] std::size_t pending_bytes() const { return pending_.size() - pending_written_; }
+  [[nodiscard]] std::size_t pending_bytes() const { return pending_.empty() ? 0 : pending_.size() - pending_written_; }
 
   // Kept by the host.
   std::size_t host_index = 0;

@@ -70,7 +70,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
 
   struct GroupSight {
     const GroupSpec& spec;
-    std::uint64_t documents;  ///< encoded since the group is followed: one for each commit that touched it, or for its parts
+    std::uint64_t documents;  ///< encoded since it is followed: one for each commit that touched it, or for its parts
     std::uint64_t document_bytes;
   };
   Steps see_groups(TableWalk& walk, std::size_t count, const std::function<void(const GroupSight&)>& see) const;

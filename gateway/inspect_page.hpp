@@ -47,7 +47,7 @@ struct PageQuestion {
 
 /// What a list may be asked.
 struct PageForm {
-  std::vector<std::string_view> sorts;   ///< the first one where nothing is said, as it stands here ("-age": descending)
+  std::vector<std::string_view> sorts;  ///< the first one where nothing is said, as it stands here ("-age": descending)
   std::vector<std::string_view> others;  ///< names of further items
 };
 

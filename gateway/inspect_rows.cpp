@@ -69,9 +69,7 @@ std::size_t ConnectionSight::queue_bytes() const {
   return connection_.pending_bytes() + answers + streams_.unwritten_bytes;
 }
 
-std::string ConnectionSight::id() const {
-  return std::to_string(reactor_) + "-" + std::to_string(connection_.number);
-}
+std::string ConnectionSight::id() const { return std::to_string(reactor_) + "-" + std::to_string(connection_.number); }
 
 bool ConnectionSight::matches(std::string_view search) const {
   if (search.empty() || id() == search || is_found_in(address_text(connection_.address), search)) return true;
@@ -140,8 +138,8 @@ GroupUse use_of(const LocalGroup& group) { return {1, group.subscribers.size(), 
 std::string hex(const GroupId& id) { return projection::Digest{id.bytes}.hex(); }
 
 bool matches(const Engine::GroupSight& group, std::string_view search) {
-  return search.empty() || is_found_in(group.spec.group->view()->name, search) || is_found_in(group.spec.space, search) ||
-         is_found_in(hex(group.spec.id), search);
+  return search.empty() || is_found_in(group.spec.group->view()->name, search) ||
+         is_found_in(group.spec.space, search) || is_found_in(hex(group.spec.id), search);
 }
 
 RowPlace place_of(const Engine::GroupSight& group, const GroupUse& use, std::string_view sort) {

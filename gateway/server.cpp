@@ -17,6 +17,7 @@
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
 #include "gateway/http_router.hpp"
+#include "gateway/inspector_page.hpp"
 #include "gateway/log.hpp"
 #include "gateway/model_loader.hpp"
 #include "gateway/process_files.hpp"
@@ -266,6 +267,7 @@ class Server::Column {
     explain_->set_model(model_);
     explain_->add_to(*admin_);
     inspect_->add_to(*admin_);
+    add_inspector(*admin_);
     add_metrics(
         *admin_, io_, [this] { return read_engine(); }, reactors_);
     try {

@@ -13,9 +13,9 @@ struct TableWalk {
 };
 
 enum class Steps : std::uint8_t {
-  more,   ///< there is more to see
-  done,   ///< that was all
-  anew    ///< the table has grown and lies in another order: what was seen so far may be seen again, so begin anew
+  more,  ///< there is more to see
+  done,  ///< that was all
+  anew   ///< the table has grown and lies in another order: what was seen so far may be seen again, so begin anew
 };
 
 /// Sees about `count` items: an empty bucket counts as one, since a table that was large once has many.

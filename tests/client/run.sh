@@ -10,6 +10,7 @@ fi
 TSC=node_modules/.bin/tsc
 "$TSC" --project ../../client/react --ignoreDeprecations 5.0
 "$TSC" --project .
+"$TSC" --project ../../gateway/inspector
 node_modules/.bin/vitest run unit
 node ../../client/pack.mjs
 VIEWGATE_PUBLISHED=1 node_modules/.bin/vitest run unit/client unit/writer unit/storage unit/tabs unit/react

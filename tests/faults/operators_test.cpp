@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "loadtest/process_use.hpp"
-#include "row_test.hpp"
+#include "operators.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -11,53 +11,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr const char* credential = "an-operators-credential-of-the-tests";
-
-class Operators : public Row {
- protected:
-  Operators() { std::ofstream(credential_file) << credential << "\n"; }
-  ~Operators() override { std::filesystem::remove(credential_file); }
-
-  GatewayOptions options() {
-    GatewayOptions out = line.gateway_options();
-    out.set("--admin-listen", "127.0.0.1:0");
-    out.set("--admin-key-file", credential_file);
-    return out;
-  }
-  static std::uint16_t admin_port(const GatewayProcess& gateway) {
-    const std::string log = gateway.log();
-    const std::size_t line_at = log.find("admin_listening");
-    const std::size_t at = log.find("port=", line_at);
-    if (line_at == std::string::npos || at == std::string::npos) throw std::runtime_error("no operators' port: " + log);
-    return static_cast<std::uint16_t>(std::stoi(log.substr(at + 5)));
-  }
-  struct Answer {
-    std::string head;
-    std::string body;
-  };
-  static Answer ask(std::uint16_t port, const std::string& method, const std::string& target,
-                    const std::string& body = "",
-                    const std::string& authorization = std::string("Bearer ") + credential) {
-    RawSocket socket(port);
-    socket.send(method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n" +
-                (authorization.empty() ? "" : "Authorization: " + authorization + "\r\n") +
-                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-    Answer out;
-    out.head = socket.read_until("\r\n\r\n");
-    out.body = socket.read_until("\n");
-    EXPECT_TRUE(socket.wait_closed());
-    return out;
-  }
-  static std::uint16_t hello_code(std::uint16_t port, const std::string& token) {
-    WsClient client(port);
-    client.send(R"({"type":"hello","protocol":1,"token":")" + token + "\"}");
-    if (client.next().type() == "welcome") return 0;
-    return client.closed_with();
-  }
-
-  const std::string credential_file = temporary_path("operators");
-};
 
 TEST_F(Operators, row_66_without_the_credential_there_is_401_whatever_is_asked_for) {
   GatewayProcess gateway(options());

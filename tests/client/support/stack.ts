@@ -30,9 +30,13 @@ function asPostgres(program: string, args: string[]): [string, string[]] {
 export class Stack {
   readonly folder = mkdtempSync(join(tmpdir(), 'viewgate-page-'));
   readonly keyFile = join(this.folder, 'key');
+  readonly operatorsKey = 'the-key-of-the-operators-of-this-test';
   readonly database = `host='${join(this.folder, 'db')}' port=5432 user=postgres dbname=postgres`;
   page = '';
+  /** The operators' page. */
+  inspector = '';
   private gatewayAddress = '127.0.0.1:0';
+  private operatorsAddress = '127.0.0.1:0';
   private gateway: ChildProcess | undefined;
   private pages: ChildProcess | undefined;
   private browser: Browser | undefined;
@@ -44,6 +48,7 @@ export class Stack {
     await run(process.execPath, [demo('prepare.mjs'), '--database', this.database, '--scale', '1']);
     await this.applyModel(demo('model.sql'));
     writeFileSync(this.keyFile, 'a secret of this test, longer than thirty-two bytes', { mode: 0o600 });
+    writeFileSync(join(this.folder, 'operators'), this.operatorsKey, { mode: 0o600 });
     await this.startPages();
     await this.startGateway();
   }
@@ -116,6 +121,7 @@ export class Stack {
     rmSync(readyFile, { force: true });
     const flags = ['--database', this.database, '--listen', this.gatewayAddress, '--ready-file', readyFile];
     flags.push('--auth-key-file', this.keyFile, '--origins', new URL(this.page).origin, '--time-drain', '500ms');
+    flags.push('--admin-listen', this.operatorsAddress, '--admin-key-file', join(this.folder, 'operators'));
     const gateway = spawn(viewgate, ['serve', ...flags], { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     gateway.stderr.on('data', (data: Buffer) => (said = (said + String(data)).slice(-4_000)));
@@ -126,6 +132,9 @@ export class Stack {
       return listens();
     });
     this.gatewayAddress = readFileSync(readyFile, 'utf8').trim();
+    const adminPort = /admin_listening.*port=(\d+)/.exec(said)?.[1];
+    this.operatorsAddress = `127.0.0.1:${adminPort}`;
+    this.inspector = `http://${this.operatorsAddress}/inspector`;
   }
 
   /** Rows of one SQL statement, each as its unaligned text. */
