@@ -23,7 +23,7 @@ namespace viewgate::gateway {
 /// How the subscriptions of one socket, or of many, are doing.
 struct StreamsSight {
   std::array<std::size_t, stage_count> stages{};
-  std::size_t behind = 0;  ///< not following, or following a ring of which their socket takes nothing
+  std::size_t behind = 0;  ///< not following, or of a socket that takes nothing of what there is for it
   std::size_t unwritten_bytes = 0;
   [[nodiscard]] std::size_t count() const;
   void add(const StreamsSight& other);

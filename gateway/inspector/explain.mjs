@@ -43,9 +43,10 @@ function tree(verdicts) {
 /** @param {any} event of the record's history */
 function eventItem(event) {
   const who = [event.principal, event.role, event.source].filter((each) => each !== undefined).join(', ');
+  const judged = event.judged_by === undefined ? null : h('span', { class: 'quiet' }, 'before this model, judged by it all the same');
   const changed = event.changed === undefined ? null : h('span', { class: 'quiet' }, `changed: ${event.changed.join(', ')}`);
   return h('li', {},
-    h('p', { class: 'commit' }, h('strong', {}, count(event.sequence)), chip(event.what), event.at === undefined ? null : h('time', { datetime: event.at }, event.at.replace('T', ' ').slice(0, 19)), h('span', {}, who), changed),
+    h('p', { class: 'commit' }, h('strong', {}, count(event.sequence)), chip(event.what), event.at === undefined ? null : h('time', { datetime: event.at }, event.at.replace('T', ' ').slice(0, 19)), h('span', {}, who), changed, judged),
     event.because === undefined ? null : tree(event.because));
 }
 
@@ -102,6 +103,33 @@ export class ExplainPane {
       h('section', { class: 'card' }, h('h2', {}, 'Conditions'), answer.conditions.length > 0 ? tree(answer.conditions) : h('p', { class: 'nothing' }, 'There is no record to judge.')),
       h('section', { class: 'card' }, h('h2', {}, 'Policies of the view, one of which must be true'), answer.policies.length > 0 ? tree(answer.policies) : h('p', { class: 'nothing' }, 'None: nobody is admitted.')),
       h('section', { class: 'card' }, h('h2', {}, 'History'), h('p', { class: 'quiet' }, `The log reaches back to commit ${count(history.retained_from)}; before that it was ${history.began}.`, history.left_out > 0 ? ` ${count(history.left_out)} older events are left out.` : ''),
-        h('ol', { class: 'commits' }, [...history.events].reverse().map(eventItem))));
+        this.events(history)));
+  }
+
+  /** The newest first; older ones are asked for where they are wanted. @param {any} history */
+  events(history) {
+    const list = h('ol', { class: 'commits' }, [...history.events].reverse().map(eventItem));
+    if (history.next_before === undefined) return list;
+    let { next_before: before } = history;
+    const asked = { ...kept };
+    const fault = h('p', { class: 'trouble', role: 'alert', hidden: true });
+    const older = h('button', {
+      type: 'button',
+      onclick: async () => {
+        older.disabled = true;
+        try {
+          const more = await ask('explain', { ...asked, before });
+          list.append(...[...more.history.events].reverse().map(eventItem));
+          before = more.history.next_before;
+          older.hidden = before === undefined;
+          fault.hidden = true;
+        } catch (error) {
+          fault.textContent = /** @type {Error} */ (error).message;
+          fault.hidden = false;
+        }
+        older.disabled = false;
+      },
+    }, 'Older events');
+    return h('div', {}, list, fault, older);
   }
 }
