@@ -12,11 +12,10 @@ constexpr int kVersionMin = 130000;
 
 Error unsuitable(std::string detail) { return Error{errc::unsuitable_database, "", std::move(detail)}; }
 
-Error pooler_error() {
-  return unsuitable(
-      "the connection goes through a pooler in transaction mode: LISTEN and session settings do not hold there; give "
-      "the "
-      "address of PostgreSQL itself, or a session-mode pool");
+Error pooler_error(std::string_view mode) {
+  return unsuitable("the connection goes through a pooler in " + std::string(mode) +
+                    " mode: LISTEN and session settings do not hold there; give the address of PostgreSQL itself, or a "
+                    "session-mode pool");
 }
 
 pg::Task<ServerFacts> ask_facts(pg::Connection& connection, std::chrono::milliseconds time_max) {
@@ -42,13 +41,15 @@ pg::Task<void> probe_pooler(pg::Connection& first, pg::Connection& second, std::
                                     pg::Params(), time_max);
   if (!marked) co_return marked.error();
   auto busy = co_await second.exec_script("begin; select 1", time_max);
+  // pgbouncer's words. PostgreSQL itself refuses nobody a transaction.
+  if (!busy && busy.error().detail.find("statement pooling") != std::string::npos) co_return pooler_error("statement");
   if (!busy) co_return busy.error();
   auto again =
       co_await first.exec("select current_setting('viewgate.probe', true), pg_backend_pid()", pg::Params(), time_max);
-  if (!again && again.error().code == errc::timeout) co_return pooler_error();
+  if (!again && again.error().code == errc::timeout) co_return pooler_error("transaction");
   if (!again) co_return again.error();
   const bool same = (*again)[0].text(0) == "here" && (*again)[0].text(1) == (*marked)[0].text(1);
-  if (!same) co_return pooler_error();
+  if (!same) co_return pooler_error("transaction");
   co_return Result<void>();
 }
 
