@@ -88,7 +88,7 @@ void GatewayProcess::start() {
   all.set("--ready-file", ready_file_);
   if (std::find(all.flags.begin(), all.flags.end(), "--auth-key-file") == all.flags.end())
     all.set("--auth-key-file", key_file());
-  child.arguments = {program("viewgate"), "serve"};
+  child.arguments = {options_.program.empty() ? program("viewgate") : options_.program, "serve"};
   child.arguments.insert(child.arguments.end(), all.flags.begin(), all.flags.end());
   child.environment = options_.environment;
   child.descriptors = options_.descriptors;

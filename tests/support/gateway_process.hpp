@@ -31,6 +31,7 @@ struct GatewayOptions {
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<std::uint64_t> descriptors = {};  ///< how many the program may have
   std::string log_file = {};                      ///< empty: one of its own, gone with it
+  std::string program = {};                       ///< empty: the built one
 
   /// A flag may be given once: replaces the one of this name, or adds it.
   void set(const std::string& flag, const std::string& value);
