@@ -11,9 +11,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <fstream>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "ledger/child_process.hpp"
@@ -120,6 +122,8 @@ class Embedded::Server {
   Result<void> wait_until_ready();
   [[nodiscard]] std::vector<std::string> command_line() const;
   void keep(std::promise<pid_t> started);
+  [[nodiscard]] pid_t spawn_server();
+  [[nodiscard]] bool is_to_be_started_again();
   void say(std::string_view line) const {
     if (options_.on_progress) options_.on_progress(line);
   }
@@ -133,9 +137,13 @@ class Embedded::Server {
   fs::path programs_;
   fs::path socket_;
   int lock_ = -1;
-  // The server: its parent thread reaps it and then clears pid_.
+  // The server: its parent thread reaps it and then clears pid_; where it was wanted, it starts it anew.
   std::thread keeper_;
   std::atomic<pid_t> pid_ = 0;
+  std::mutex mutex_;  ///< of the two below; held over the fork, so that who stops finds the process or prevents it
+  std::condition_variable bell_;
+  bool is_wanted_ = true;  ///< nobody has said stop
+  bool was_ready_ = false;
 };
 
 Result<void> Embedded::Server::take_lock() {
@@ -261,13 +269,14 @@ std::vector<std::string> Embedded::Server::command_line() const {
   return words;
 }
 
-/// The keeper thread: fork, exec, reap. PR_SET_PDEATHSIG follows the forking thread, so this thread waits as long as
-/// the server lives; setsid keeps a Ctrl-C in a terminal from reaching the server before its owner has drained.
-void Embedded::Server::keep(std::promise<pid_t> started) {
+/// PR_SET_PDEATHSIG follows the forking thread, so that one waits as long as the server lives; setsid keeps a Ctrl-C in a
+/// terminal from reaching the server before its owner has drained. -1: nobody wants it any more, or there is no new process.
+pid_t Embedded::Server::spawn_server() {
   const Command command(command_line());
   const std::string log_file = log().string();
   const pid_t owner = getpid();
-  const pid_t pid = fork();
+  const std::lock_guard lock(mutex_);
+  const pid_t pid = is_wanted_ ? fork() : -1;
   if (pid == 0) {
     setsid();
     if (!become(account_) || prctl(PR_SET_PDEATHSIG, SIGINT) != 0 || getppid() != owner) _exit(126);
@@ -280,23 +289,50 @@ void Embedded::Server::keep(std::promise<pid_t> started) {
     command.exec();
   }
   pid_.store(pid);
+  return pid;
+}
+
+/// A server that was ready and has ended without being told to has crashed, or found no room for its log. Until it is
+/// started again a second goes by, or its owner wants it no more.
+bool Embedded::Server::is_to_be_started_again() {
+  std::unique_lock lock(mutex_);
+  if (was_ready_) bell_.wait_for(lock, 1s, [this] { return !is_wanted_; });
+  return was_ready_ && is_wanted_;
+}
+
+/// The keeper thread.
+void Embedded::Server::keep(std::promise<pid_t> started) {
+  pid_t pid = spawn_server();
   started.set_value(pid);
-  while (pid > 0 && waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  for (;;) {
+    while (pid > 0 && waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    pid_.store(0);
+    if (!is_to_be_started_again()) return;
+    say("PostgreSQL has ended by itself: starting it again");
+    const auto cleared = clear_left_overs();
+    pid = cleared ? spawn_server() : -1;
   }
-  pid_.store(0);
 }
 
 Result<void> Embedded::Server::launch() {
   auto cleared = clear_left_overs();
   if (!cleared) return cleared.error();
   if (keeper_.joinable()) keeper_.join();
+  is_wanted_ = true;
+  was_ready_ = false;
   say("starting PostgreSQL");
   std::promise<pid_t> started;
   auto pid = started.get_future();
   keeper_ = std::thread([this](std::promise<pid_t> promise) { keep(std::move(promise)); }, std::move(started));
   if (pid.get() < 0) return fail(errc::unavailable, "PostgreSQL cannot be started: no new process");
   auto ready = wait_until_ready();
-  if (!ready) (void)stop(Shutdown::immediate);
+  if (!ready) {
+    (void)stop(Shutdown::immediate);
+    return ready;
+  }
+  const std::lock_guard lock(mutex_);
+  was_ready_ = true;
   return ready;
 }
 
@@ -324,7 +360,13 @@ Result<void> Embedded::Server::stop(Shutdown how) {
   // Not started by us (the directory may be another process's): not ours to stop.
   if (!keeper_.joinable()) return {};
   const int signal = how == Shutdown::fast ? SIGINT : how == Shutdown::immediate ? SIGQUIT : SIGKILL;
-  const pid_t pid = pid_.load();
+  pid_t pid = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    is_wanted_ = false;
+    pid = pid_.load();
+  }
+  bell_.notify_all();
   if (pid > 0) kill(pid, signal);
   bool gone = wait_until_gone(data(), stop_time_max);
   if (!gone) {

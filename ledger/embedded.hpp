@@ -9,6 +9,8 @@
 // reach DIR. A socket's name is limited to 107 bytes: for a longer DIR the socket lives in /tmp/viewgate-<hash of DIR>,
 // with the same owner and mode.
 //
+// A server that ends by itself (killed, or without room for its log) is started again, every second until it runs.
+//
 // Blocking; one owner thread calls it. The server is the child of a thread of its own, so that the kernel stops it
 // (fast shutdown) when this process is killed, whichever thread called start().
 #pragma once
@@ -36,7 +38,8 @@ struct EmbeddedOptions {
   Durability durability = Durability::durable;
   std::vector<std::string> settings;  ///< "name=value", for postgres -c; after and so over our own
   std::string programs;               ///< folder of PostgreSQL's programs; empty = $VIEWGATE_POSTGRES_BIN, else found
-  std::function<void(std::string_view)> on_progress;  ///< one short line before each step that takes time
+  std::function<void(std::string_view)> on_progress;  ///< one short line before each step that takes time;
+                                                      ///< of a server that is started again from another thread
 };
 
 /// Errors: programs_missing (with the places looked at), unsuitable_database (directory in use or not reachable, or

@@ -77,6 +77,32 @@ TEST(EmbeddedCluster, every_way_of_restarting_brings_back_what_was_committed) {
   }
 }
 
+TEST(EmbeddedCluster, a_server_that_ends_by_itself_is_started_again_and_one_that_is_stopped_is_not) {
+  PostgresCluster cluster;
+  const std::string database = cluster.create_database();
+  PgSession(database).run("create table kept as select 1 as x");
+  for (int i = 0; i < 2; ++i) {
+    std::ifstream file(PgSession(database).value("show data_directory") + "/postmaster.pid");
+    pid_t server = 0;
+    ASSERT_TRUE(file >> server);
+    kill(server, SIGKILL);
+    EXPECT_TRUE(eventually([&] {
+      try {
+        PgSession session(database);
+        std::ifstream again(session.value("show data_directory") + "/postmaster.pid");
+        pid_t other = 0;
+        return again >> other && other != server && session.value("select x from kept") == "1";
+      } catch (const std::runtime_error&) {
+        return false;
+      }
+    }));
+  }
+  ASSERT_TRUE(cluster.server().stop(Shutdown::fast));
+  EXPECT_FALSE(cluster.server().running());
+  EXPECT_FALSE(eventually([&] { return cluster.server().running(); }, std::chrono::milliseconds(1500)));
+  ASSERT_TRUE(cluster.server().restart(Shutdown::fast));
+}
+
 TEST(EmbeddedCluster, two_processes_do_not_share_a_directory_and_the_refused_one_does_no_harm) {
   const TemporaryDirectory directory;
   auto cluster = started(options_for(directory.path()));
