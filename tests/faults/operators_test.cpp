@@ -188,5 +188,25 @@ TEST_F(Operators, the_metrics_of_a_node_tell_what_its_clients_had) {
   EXPECT_THAT(ask(gateway.port(), "GET", "/metrics").head, StartsWith("HTTP/1.1 404 ")) << "not on the public port";
 }
 
+TEST_F(Operators, what_the_ledger_takes_of_the_disk_is_told_by_metrics_and_when_it_is_too_much_by_the_log) {
+  GatewayOptions watching = options();
+  watching.set("--ledger-disk-check", "50ms");
+  watching.set("--ledger-disk-bytes", "64KiB");
+  GatewayProcess gateway(watching);
+  EXPECT_TRUE(eventually([&] { return gateway.log().find("disk_over") != std::string::npos; })) << gateway.log();
+  EXPECT_THAT(gateway.log(), HasSubstr("budget_bytes=65536"));
+  RawSocket socket(admin_port(gateway));
+  socket.send(std::string("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ") + credential +
+              "\r\n\r\n");
+  const std::string text = socket.read_until("process_max_fds ");
+  EXPECT_THAT(text, HasSubstr("viewgate_ledger_budget_bytes 65536\n"));
+  for (const char* table : {"changes", "commits", "records", "others"}) {
+    const std::string name = std::string("viewgate_ledger_bytes{table=\"") + table + "\"} ";
+    ASSERT_THAT(text, HasSubstr(name));
+    EXPECT_GE(std::stoll(text.substr(text.find(name) + name.size())), 8192)
+        << table << ": a page at least, of an index";
+  }
+}
+
 }  // namespace
 }  // namespace viewgate::testing
