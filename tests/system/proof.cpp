@@ -9,6 +9,7 @@
 #include "loadtest/journal.hpp"
 #include "loadtest/pgbench_views.hpp"
 #include "support/gateway_process.hpp"
+#include "support/patience.hpp"
 
 namespace viewgate::testing {
 
@@ -154,7 +155,7 @@ void append(std::vector<std::string>& to, const std::string& label, const std::v
 }  // namespace
 
 ProofResult run_proof(PgbenchLine& line, const ProofOptions& options) {
-  constexpr std::chrono::seconds settle_max{90};
+  constexpr std::chrono::milliseconds settle_max = patient(std::chrono::seconds(90));
   Stage stage(line, options);
   loadtest::TokenMaker tokens;
   tokens.secret = secret();
