@@ -155,7 +155,7 @@ void append(std::vector<std::string>& to, const std::string& label, const std::v
 }  // namespace
 
 ProofResult run_proof(PgbenchLine& line, const ProofOptions& options) {
-  constexpr std::chrono::milliseconds settle_max = patient(std::chrono::seconds(90));
+  constexpr auto settle_max = std::chrono::duration_cast<std::chrono::seconds>(patient(std::chrono::seconds(90)));
   Stage stage(line, options);
   loadtest::TokenMaker tokens;
   tokens.secret = secret();
