@@ -6,12 +6,14 @@
 // log between the first and the last of them makes the whole exact (see SnapshotBuilder). A view of one page, which nearly
 // all are, needs no more than that.
 //
-// Bounded: reads at once, readers that wait, bytes of one snapshot, bytes of all together in memory and in files (counted
-// until the last socket let go of them). Beyond a bound the answer is `unavailable` and when to ask again. Owned by the
-// engine's thread, but for the builder of a flight, which is its reader's while that reads; `reader` must outlive it.
+// Rows, commits and files are the work of the thread of bootstraps (BootstrapThread): here is decided, there is worked and
+// waited for disks. A flight's builder is that thread's while it is read or finished, and this one's in between.
+//
+// Bounded: reads at once, readers that wait, the time that a view's read takes, bytes of one snapshot, bytes of all together in
+// memory and in files (counted until the last socket let go of them). Beyond a bound the answer is `unavailable` (or
+// bootstrap_timeout) and when to ask again. Owned by the engine's thread; `reader` must outlive it.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -28,10 +30,8 @@
 
 namespace viewgate::gateway {
 
-struct BootstrapAsker {
-  std::size_t reactor = 0;
-  std::function<void(BootstrapReply)> reply;
-};
+/// Called on the engine's thread.
+using BootstrapAsker = std::function<void(const BootstrapReply&)>;
 
 class BootstrapDesk {
  public:
@@ -41,7 +41,10 @@ class BootstrapDesk {
   /// that does not reach it, or has another commit there, is of a ledger that lost commits: refused (unavailable) until the
   /// tail has looked at its position again and void groups are reset.
   void ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Position head);
-  void refuse(const BootstrapAsker& asker, const Refusal& refusal);
+
+  /// Somebody waits for a snapshot of the group, or is being sent one: values in it may be erased meanwhile, which is told
+  /// only of what is followed.
+  [[nodiscard]] bool is_needed(const GroupId& group) const;
 
   /// New snapshots are refused until `open`: the database is away. Kept ones and begun ones go, since it may come back without
   /// the commits that they hold.
@@ -75,14 +78,18 @@ class BootstrapDesk {
     ledger::Sequence erased_through{};
     std::vector<BootstrapAsker> askers;
     SnapshotBuilder builder;
-    std::optional<ledger::Position> first;  ///< page
-    ledger::Position last;                  ///< page, which is what the whole will be of
-    std::size_t page_rows = 0;              ///< asked for
-    std::size_t rows_before = 0;            ///< the page that is read
+    std::vector<ledger::Position>
+        pages;                  ///< of the pages, those of one position once; the last is what the whole will be of
+    std::size_t confirmed = 0;  ///< of them, those that the log has just so; the rest is behind what was read of it
+    bool is_of_two_histories = false;  ///< the log has another commit where one of them is
+    std::size_t page_rows = 0;         ///< asked for
+    std::size_t rows_before = 0;       ///< the page that is read
     TimePoint begun;
     TimePoint page_begun;
-    bool has_last = false;  ///< the log was read up to `last` and is of one history with it
-    std::atomic<bool> is_forgotten{false};
+    std::shared_ptr<SnapshotChunks> made;
+
+    /// Who waited was told so.
+    [[nodiscard]] bool is_forgotten() const { return builder.is_abandoned(); }
   };
   using FlightPtr = std::shared_ptr<Flight>;
 
@@ -90,19 +97,29 @@ class BootstrapDesk {
     std::shared_ptr<const SnapshotChunks> snapshot;
     TimePoint until;
     std::int64_t commits_max = 0;
+    std::uint64_t used = 0;  ///< the larger, the later
+  };
+  /// Of a view whose last attempt found no room.
+  struct Need {
+    std::size_t bytes = 0;
+    TimePoint until;
   };
 
   [[nodiscard]] std::shared_ptr<const SnapshotChunks> kept(const GroupId& group, ledger::Sequence head);
-  [[nodiscard]] bool has_room();
+  [[nodiscard]] bool make_room(std::size_t bytes);
+  [[nodiscard]] std::size_t takes(const SnapshotChunks& snapshot) const;
   void take_off();
+  [[nodiscard]] TimePoint::duration time_left(const Flight& flight) const;
   void read_page(const FlightPtr& flight);
   void on_page(const FlightPtr& flight, const ledger::Result<ledger::Position>& at);
   [[nodiscard]] std::size_t next_page_rows(const Flight& flight) const;
   void catch_up(const FlightPtr& flight, ledger::Position from);
+  static void take_part(Flight& flight, const ledger::CommitPart& part);
   void on_caught_up(const FlightPtr& flight, ledger::Position from, const ledger::Result<ledger::Position>& reached);
-  void land(const FlightPtr& flight, const ledger::Result<void>& read);
+  void finish(const FlightPtr& flight);
+  void land(const FlightPtr& flight, const ledger::Result<void>& made);
   void deliver(Flight& flight);
-  void give_up(const Flight& flight, const ledger::Error& error);
+  void give_up(Flight& flight, const ledger::Error& error);
 
   const EngineLimits& limits_;
   const EngineSurroundings& surroundings_;
@@ -112,6 +129,9 @@ class BootstrapDesk {
   std::deque<FlightPtr> queue_;                                  // waiting
   std::size_t reading_ = 0;
   std::unordered_map<GroupId, Kept, GroupIdHash> kept_;
+  std::uint64_t uses_ = 0;
+  std::unordered_map<GroupId, std::vector<std::weak_ptr<const SnapshotChunks>>, GroupIdHash> given_;
+  std::unordered_map<GroupId, Need, GroupIdHash> needs_;
   bool closed_ = false;
 };
 

@@ -16,6 +16,7 @@
 #include "gateway/protocol.hpp"
 #include "gateway/reactor.hpp"
 #include "gateway/server.hpp"
+#include "gateway/spill.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/embedded.hpp"
 #include "ledger/migrate.hpp"
@@ -48,6 +49,17 @@ Endpoint reserve(const Config& config) {
   return endpoint;
 }
 
+/// Said now rather than by the first large view that has no room.
+void check_snapshot_directory(const Config& config) {
+  if (config.snapshot_disk_bytes == 0) return;
+  std::string problem;
+  const auto probe = SpillFile::make(config.snapshot_directory, std::make_shared<SpillBudget>(0), problem);
+  if (probe != nullptr) return;
+  throw Stop(ExitStatus::config, problem +
+                                     "; it must be a directory that this user may write in, or "
+                                     "snapshot.disk_bytes = 0 where there is to be none");
+}
+
 std::unique_ptr<ledger::Embedded> start_embedded(const Config& config) {
   ledger::EmbeddedOptions options;
   options.directory = config.embedded;
@@ -73,6 +85,7 @@ void serve(const Config& config) {
   if (config.database.empty() && config.embedded.empty()) {
     throw Stop(ExitStatus::config, "--database must say which PostgreSQL, or --embedded where to keep a private one");
   }
+  check_snapshot_directory(config);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of file sizes is an error like a full disk
   raise_descriptor_limit();

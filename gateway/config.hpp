@@ -63,6 +63,7 @@ struct Config {
   std::int64_t limit_record_depth = 0;
   std::int64_t limit_frame_bytes = 0;
   std::int64_t limit_snapshot_rate = 0;
+  std::int64_t limit_view_answers = 0;
   std::int64_t write_connections = 0;
   std::int64_t write_queue = 0;
   std::chrono::milliseconds write_lock_time{};
@@ -85,6 +86,7 @@ struct Config {
   std::int64_t snapshot_chunk_bytes = 0;
   std::chrono::milliseconds snapshot_hold{};
   std::chrono::milliseconds snapshot_time{};
+  std::chrono::milliseconds snapshot_read_time{};
   std::chrono::milliseconds snapshot_reuse{};
   std::int64_t snapshot_reuse_commits = 0;
 

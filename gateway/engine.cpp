@@ -14,8 +14,6 @@
 namespace viewgate::gateway {
 namespace {
 
-constexpr std::uint64_t bit(std::size_t reactor) { return std::uint64_t{1} << reactor; }
-
 /// Planted: old membership is not looked at, so nothing ever leaves a view.
 ledger::CommitPart without_before(ledger::CommitPart part) {
   for (auto& change : part.changes) change.before.reset();
@@ -35,7 +33,7 @@ projection::Digest digest_of(const GroupId& id) { return projection::Digest{id.b
 }  // namespace
 
 Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::LogReader& reader,
-               std::function<void()> on_registry_moved)
+               ledger::LogReader& bootstrap_reader, std::function<void()> on_registry_moved)
     : limits_(std::move(limits)),
       surroundings_(std::move(surroundings)),
       registry_moved_(std::move(on_registry_moved)),
@@ -43,117 +41,12 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
       // The place that led nowhere may be that of a kept snapshot, which would lead everybody there again.
       history_(limits_, surroundings_, reader,
                [this](const GroupId& group, ledger::Position position) { bootstraps_.distrust_from(group, position); }),
-      bootstraps_(limits_, surroundings_, reader),
+      bootstraps_(limits_, surroundings_, bootstrap_reader),
       progress_at_(surroundings_.now() + limits_.progress_interval),
       forget_at_(surroundings_.now()) {
   outlets_.reserve(surroundings_.reactors);
   for (std::size_t reactor = 0; reactor < surroundings_.reactors; ++reactor)
     outlets_.emplace_back(reactor, limits_.reactor_backlog_bytes, surroundings_);
-}
-
-// ---- what reactors ask ----
-
-Engine::Space& Engine::space_of(const std::string& name) {
-  const auto [found, made] = spaces_.try_emplace(name, limits_.space_bytes);
-  if (made) {
-    found->second.followers.resize(surroundings_.reactors);
-    tail_->watch(name);
-  }
-  return found->second;
-}
-
-void Engine::join(std::size_t reactor, GroupSpecPtr spec) {
-  auto& space = space_of(spec->space);
-  space.unused_since.reset();
-  space.joining.push_back(Joining{reactor, std::move(spec)});
-  if (space.following && !space.commit_open) complete_joins(space);
-}
-
-void Engine::complete_joins(Space& space) {
-  for (const auto& joining : std::exchange(space.joining, {})) complete_join(space, joining);
-}
-
-void Engine::complete_join(Space& space, const Joining& joining) {
-  const auto& id = joining.spec->id;
-  auto& followed = groups_[id];
-  if (!followed.spec) {
-    followed.spec = joining.spec;
-    followed.space = &space;
-    followed.told = space.head.sequence;
-    static_cast<void>(projector_.add(joining.spec->group));
-    ++space.groups;
-  }
-  followed.unused_since.reset();
-  followed.holes &= ~bit(joining.reactor);
-  if ((followed.reactors & bit(joining.reactor)) == 0) {
-    followed.reactors |= bit(joining.reactor);
-    ++space.followers[joining.reactor];
-  }
-  // Frames up to `head` that wait for this turn's end must not come behind the answer.
-  outlets_[joining.reactor].flush();
-  surroundings_.post(joining.reactor, [id, head = space.head](ReactorPort& port) { port.on_joined(id, head); });
-}
-
-void Engine::leave(std::size_t reactor, GroupId id) {
-  for (auto& [name, space] : spaces_) {
-    if (space.joining.empty()) continue;
-    std::erase_if(space.joining, [&](const Joining& each) { return each.reactor == reactor && each.spec->id == id; });
-  }
-  if (const auto found = groups_.find(id); found != groups_.end()) drop_reactor(found->second, reactor);
-}
-
-void Engine::drop_reactor(Followed& followed, std::size_t reactor) {
-  if ((followed.reactors & bit(reactor)) == 0) return;
-  followed.reactors &= ~bit(reactor);
-  followed.holes &= ~bit(reactor);
-  --followed.space->followers[reactor];
-  if (followed.reactors == 0) followed.unused_since = surroundings_.now();
-}
-
-void Engine::history(std::size_t reactor, GroupId id, ledger::Position after, std::function<void(HistoryReply)> reply) {
-  const auto found = groups_.find(id);
-  if (found == groups_.end()) {
-    // It was reset meanwhile; the reactor learns that in order, before this.
-    history_.refuse(HistoryAsker{reactor, nullptr, after, std::move(reply)}, Refusal{ResetReason::state_unavailable});
-    return;
-  }
-  auto& space = *found->second.space;
-  HistoryAsker asker{reactor, found->second.spec, after, std::move(reply)};
-  switch (space.recent.covers(after)) {
-    case RecentCommits::Cover::yes:
-      history_.answer(asker, [&] { return space.recent.stretch(after, limits_.history_bytes); });
-      return;
-    case RecentCommits::Cover::diverged:
-      history_.refuse(asker, Refusal{ResetReason::history_diverged});
-      return;
-    case RecentCommits::Cover::no:
-      history_.ask(std::move(asker));
-      return;
-  }
-}
-
-void Engine::bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) {
-  BootstrapAsker asker{reactor, std::move(reply)};
-  const auto found = groups_.find(id);
-  if (found == groups_.end()) {
-    bootstraps_.refuse(asker, Refusal{ResetReason::state_unavailable});
-    return;
-  }
-  bootstraps_.ask(found->second.spec, std::move(asker), found->second.space->head);
-}
-
-void Engine::mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) {
-  std::function<void(MutationReply)> done = [this, reactor, reply = std::move(reply)](MutationReply answer) {
-    surroundings_.post(reactor, [reply, answer = std::move(answer)](ReactorPort&) { reply(answer); });
-  };
-  if (mutations_ == nullptr) return done(ledger::Error{ledger::errc::unavailable, "", "this node does not write"});
-  mutations_->mutate(std::move(call.request), std::move(call.rules), std::move(done));
-}
-
-void Engine::receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) {
-  reader_.receipts(std::move(query), [this, reactor, reply = std::move(reply)](ReceiptsReply answer) {
-    surroundings_.post(reactor, [reply, answer = std::move(answer)](ReactorPort&) { reply(answer); });
-  });
 }
 
 // ---- what the tail tells ----
@@ -327,6 +220,7 @@ void Engine::on_erased(const std::string& name, ledger::Sequence through) {
     history_.forget(id);
     bootstraps_.distrust(id, through);
   }
+  if (surroundings_.erased) surroundings_.erased(name, through);
   for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
     if (space.followers[reactor] == 0) continue;
     outlets_[reactor].flush();
@@ -337,6 +231,11 @@ void Engine::on_erased(const std::string& name, ledger::Sequence through) {
 void Engine::on_degraded(const ledger::Error& error) {
   degraded_ = true;
   bootstraps_.close();
+  for (auto& [name, space] : spaces_) {
+    for (const auto& each : std::exchange(space.once, {})) {
+      each.asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
+    }
+  }
   log::warn("degraded", {{"error", ledger::name(error.code)}, {"detail", error.detail}});
   tell_all(NoticeKind::degraded);
 }
@@ -375,6 +274,11 @@ void Engine::set_model(const ActiveModelPtr& model) {
       if (still_in_force(*model, *each.spec)) return false;
       surroundings_.post(each.reactor,
                          [id = each.spec->id](ReactorPort& port) { port.on_reset(id, ResetReason::view_changed); });
+      return true;
+    });
+    std::erase_if(space.once, [&](const Once& each) {
+      if (still_in_force(*model, *each.spec)) return false;
+      each.asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
       return true;
     });
   }
@@ -442,12 +346,13 @@ void Engine::forget_unused() {
   const auto now = surroundings_.now();
   const auto over = [&](const std::optional<TimePoint>& since) { return since && now - *since >= limits_.linger; };
   std::vector<GroupId> gone;
-  for (const auto& [id, followed] : groups_) {
+  for (auto& [id, followed] : groups_) {
+    if (followed.unused_since && bootstraps_.is_needed(id)) followed.unused_since = now;
     if (over(followed.unused_since)) gone.push_back(id);
   }
   for (const auto& id : gone) reset_group(id, ResetReason::state_unavailable);  // nobody is told: no reactor has it
   for (auto space = spaces_.begin(); space != spaces_.end();) {
-    const bool unused = space->second.groups == 0 && space->second.joining.empty();
+    const bool unused = space->second.groups == 0 && space->second.joining.empty() && space->second.once.empty();
     if (unused && !space->second.unused_since) space->second.unused_since = now;
     if (unused && over(space->second.unused_since)) {
       recent_bytes_ -= space->second.recent.bytes();

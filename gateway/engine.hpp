@@ -3,8 +3,8 @@
 // bootstraps.
 //
 // One thread, no sockets, no clock of its own: everything outside comes through EngineSurroundings, the tail and the
-// reader, so that a simulator can run it under a seed. EnginePort's functions are called on the engine's thread here;
-// the server wraps them in posts. `tail` and `reader` must outlive it.
+// readers, so that a simulator can run it under a seed. EnginePort's functions are called on the engine's thread here;
+// the server wraps them in posts. `tail` and the readers must outlive it.
 #pragma once
 
 #include <map>
@@ -29,9 +29,10 @@ namespace viewgate::gateway {
 
 class Engine final : public ledger::TailSink, public EnginePort {
  public:
+  /// `bootstrap_reader`: hands on rows and commits on the thread of bootstraps, see EngineSurroundings::aside.
   /// `on_registry_moved`: somebody should read the model again and give it to `set_model`.
   Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::LogReader& reader,
-         std::function<void()> on_registry_moved);
+         ledger::LogReader& bootstrap_reader, std::function<void()> on_registry_moved);
 
   /// Before anything else: the tail needs its sink first.
   void attach(ledger::Tail& tail) { tail_ = &tail; }
@@ -43,6 +44,9 @@ class Engine final : public ledger::TailSink, public EnginePort {
 
   /// Regularly, at least as often as the shortest of the intervals: progress, linger, kept snapshots.
   void tick();
+
+  /// The process ends: what the thread of bootstraps is at is given up.
+  void close() { bootstraps_.close(); }
 
   // What an operator and the tests look at.
   [[nodiscard]] bool degraded() const { return degraded_; }
@@ -75,11 +79,17 @@ class Engine final : public ledger::TailSink, public EnginePort {
   };
   Steps see_groups(TableWalk& walk, std::size_t count, const std::function<void(const GroupSight&)>& see) const;
 
+  /// A snapshot for somebody who follows nothing; the group is followed for as long as it takes, and a little longer, so
+  /// that others who come find it kept. The reply comes on this thread.
+  void bootstrap_once(GroupSpecPtr spec, std::function<void(BootstrapReply)> reply);
+
   void join(std::size_t reactor, GroupSpecPtr spec) override;
   void leave(std::size_t reactor, GroupId id) override;
   void history(std::size_t reactor, GroupId id, ledger::Position after,
                std::function<void(HistoryReply)> reply) override;
   void bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) override;
+  void spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,
+               std::function<void(std::optional<std::string>)> reply) override;
   void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) override;
   void receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) override;
 
@@ -98,6 +108,11 @@ class Engine final : public ledger::TailSink, public EnginePort {
     GroupSpecPtr spec;
   };
 
+  struct Once {
+    GroupSpecPtr spec;
+    BootstrapAsker asker;
+  };
+
   struct Space {
     explicit Space(std::size_t recent_bytes_max) : recent(recent_bytes_max) {}
     bool following = false;    ///< the tail has told where it begins
@@ -106,6 +121,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
     ledger::Position head;     ///< the last whole commit that was projected
     RecentCommits recent;
     std::vector<Joining> joining;        ///< wait for `following`, or for the end of an open commit
+    std::vector<Once> once;              ///< wait for the same
     std::vector<std::size_t> followers;  ///< by reactor: how many groups of this space it has
     std::size_t groups = 0;
     std::optional<TimePoint> unused_since;
@@ -122,9 +138,11 @@ class Engine final : public ledger::TailSink, public EnginePort {
     std::optional<TimePoint> unused_since;
   };
 
+  [[nodiscard]] static constexpr std::uint64_t bit(std::size_t reactor) { return std::uint64_t{1} << reactor; }
   [[nodiscard]] Space& space_of(const std::string& name);
   void complete_joins(Space& space);
   void complete_join(Space& space, const Joining& joining);
+  [[nodiscard]] Followed& follow(Space& space, const GroupSpecPtr& spec);
   void drop_reactor(Followed& followed, std::size_t reactor);
   void put(const Followed& followed, const GroupFramePtr& frame);
   void project(Space& space, const ledger::CommitPart& part);

@@ -32,6 +32,8 @@ struct EngineLimits {
   std::size_t snapshot_page_rows = 20'000;          ///< of the first page; those after it follow from how long it took
   std::chrono::milliseconds snapshot_hold{1'000};   ///< how long a page should take
   std::chrono::milliseconds snapshot_time{30'000};  ///< the longest that one may take
+  std::chrono::milliseconds snapshot_read_time{1'800'000};  ///< the longest that all of a view may take
+  bool snapshot_is_uncached = false;                        ///< as if no file were ever in the page cache
   std::chrono::milliseconds snapshot_reuse{2'000};
   std::int64_t snapshot_reuse_commits = 2'000;
   std::chrono::milliseconds progress_interval{2'000};
@@ -43,6 +45,11 @@ struct EngineLimits {
 struct EngineSurroundings {
   std::size_t reactors = 1;  ///< at most 64
   std::function<void(std::size_t reactor, std::function<void(ReactorPort&)>)> post;
+  /// Runs `job` on the thread of bootstraps, which may wait for disks, in the order of the calls and behind whatever rows
+  /// and commits were handed on there before; then `done`, where there is one, on the engine's.
+  std::function<void(std::function<void()> job, std::function<void()> done)> aside;
+  /// Told where values of commits up to `through` were erased, beside the reactors; empty: nobody else has any.
+  std::function<void(const std::string& space, ledger::Sequence through)> erased;
   std::function<TimePoint()> now;
 };
 

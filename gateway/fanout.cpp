@@ -66,12 +66,28 @@ void Fanout::tell_lost(const Delivery& delivery) {
   }
 }
 
-/// Whoever had not read it yet asks for history, and learns there that it starts anew.
+/// Whoever had not read it yet asks for history, and learns there that it starts anew. Who is in the middle of a snapshot or
+/// history that holds the values starts anew at once.
 void Fanout::on_erased(const std::string& space, ledger::Sequence through) {
+  std::vector<std::pair<GroupId, std::vector<Subscription*>>> readers;
   for (auto& [id, group] : groups_) {
     if (group->spec->space != space) continue;
     group->ring.forget(through);
     mark_subscribers_due(*group);
+    auto& of_group = readers.emplace_back(id, std::vector<Subscription*>{}).second;
+    for (Subscription* each : group->subscribers) {
+      if (each->is_being_sent(through)) of_group.push_back(each);
+    }
+  }
+  for (const auto& [id, subscribers] : readers) restart_each(id, subscribers);
+}
+
+void Fanout::restart_each(const GroupId& id, const std::vector<Subscription*>& subscribers) {
+  for (Subscription* each : subscribers) {
+    // Starting one anew may end others, and the group's place in the table is not kept.
+    const LocalGroup* group = find(id);
+    if (group == nullptr || std::ranges::find(group->subscribers, each) == group->subscribers.end()) continue;
+    each->session().restart(*each, ResetReason::state_unavailable);
   }
 }
 
@@ -249,6 +265,15 @@ Fanout::Ticket Fanout::ask_bootstrap(const LocalGroup& group, Subscription& subs
   waiting_.emplace(ticket, Question{&subscription, std::chrono::steady_clock::now()});
   engine_.bootstrap(reactor_, group.spec->id, [this, ticket](BootstrapReply reply) {
     if (Subscription* waiting = take_waiting(ticket, tally_.bootstraps)) waiting->on_bootstrap(std::move(reply));
+  });
+  return ticket;
+}
+
+Fanout::Ticket Fanout::ask_spilled(SpilledTextsPtr texts, std::size_t index, Subscription& subscription) {
+  const Ticket ticket = ++last_ticket_;
+  waiting_.emplace(ticket, Question{&subscription, std::chrono::steady_clock::now()});
+  engine_.spilled(reactor_, std::move(texts), index, [this, ticket](std::optional<std::string> text) {
+    if (Subscription* waiting = take_waiting(ticket, tally_.spills)) waiting->on_spilled(std::move(text));
   });
   return ticket;
 }

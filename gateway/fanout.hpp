@@ -104,6 +104,7 @@ class Fanout final : public ReactorPort {
   /// The answer reaches the subscription unless it forgets the ticket first.
   using Ticket = std::uint64_t;
   [[nodiscard]] Ticket ask_bootstrap(const LocalGroup& group, Subscription& subscription);
+  [[nodiscard]] Ticket ask_spilled(SpilledTextsPtr texts, std::size_t index, Subscription& subscription);
   [[nodiscard]] Ticket ask_history(const LocalGroup& group, ledger::Position after, Subscription& subscription);
   void forget(Ticket ticket) { waiting_.erase(ticket); }
 
@@ -130,6 +131,7 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] LocalSpace& space_of(const std::string& name);
   void tell_lost(const Delivery& delivery);
   void drop_space_of(const LocalGroup& group);
+  void restart_each(const GroupId& id, const std::vector<Subscription*>& subscribers);
   void refuse_if_stuck(LocalGroup& group, Now now);
   [[nodiscard]] bool leave_if_unused(LocalGroup& group, Now now);
   void mark_subscribers_due(const LocalGroup& group);

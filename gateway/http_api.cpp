@@ -85,10 +85,10 @@ std::optional<QueryItems> parse_query(std::string_view query) {
     const auto equals = item.find('=');
     if (equals == std::string_view::npos) return std::nullopt;
     auto value = percent_decoded(item.substr(equals + 1));
-    const std::string name(item.substr(0, equals));
+    auto name = percent_decoded(item.substr(0, equals));
     const bool again = std::ranges::any_of(out, [&](const auto& each) { return each.first == name; });
-    if (!value || again) return std::nullopt;
-    out.emplace_back(name, std::move(*value));
+    if (!name || !value || again) return std::nullopt;
+    out.emplace_back(std::move(*name), std::move(*value));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "gateway/http_errors.hpp"
 #include "gateway/protocol_json.hpp"
 
 namespace viewgate::gateway {
@@ -21,63 +22,11 @@ constexpr std::string_view mutations_path = "mutations";
 constexpr std::string_view clients_path = "clients/";
 constexpr std::string_view receipts_path = "/receipts/";
 
-void send(HttpReply& reply, std::string text) {
-  reply.write(std::move(text), [](bool) {});
-  reply.finish();
-}
-
 void say(HttpReply& reply, const Receipts& receipts) {
   std::string document;
   append_document(document, receipts);
   document += '\n';
   send(reply, http_text(200, json, document));
-}
-
-std::string error_text(int status, const Error& error) {
-  std::string fields;
-  if (error.retry_after) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*error.retry_after).count();
-    fields = "Retry-After: " + std::to_string(std::max<std::int64_t>(seconds, 1)) + "\r\n";
-  }
-  std::string document;
-  append_document(document, error);
-  document += '\n';
-  return http_text(status, json, document, fields);
-}
-
-void say(HttpReply& reply, int status, const Error& error) { send(reply, error_text(status, error)); }
-
-int status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::forbidden:
-      return 403;
-    case ErrorCode::sequence_gap:
-    case ErrorCode::sequence_conflict:
-      return 409;
-    case ErrorCode::receipt_pruned:
-      return 410;
-    case ErrorCode::unavailable:
-      return 503;
-    case ErrorCode::bad_request:
-    case ErrorCode::invalid_value:
-    case ErrorCode::not_writable:
-    case ErrorCode::invalid_view:
-    case ErrorCode::duplicate_subscription:
-    case ErrorCode::too_many_subscriptions:
-    case ErrorCode::cursor_invalid:
-    case ErrorCode::bootstrap_timeout:
-      break;
-  }
-  return 400;
-}
-
-void say(HttpReply& reply, const Error& error) { say(reply, status_of(error.code), error); }
-
-Error bad_request(std::string text) {
-  Error out;
-  out.code = ErrorCode::bad_request;
-  out.message = std::move(text);
-  return out;
 }
 
 bool is_json(std::string_view type) {

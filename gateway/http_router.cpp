@@ -21,6 +21,15 @@ void refuse(HttpReply& reply, int status, std::string_view error) {
   reply.finish();
 }
 
+constexpr std::string_view views_path = "views/";
+
+/// The view's name behind `views_path`. Absent: it is not one segment.
+std::optional<std::string> view_in(std::string_view what) {
+  const auto segment = what.substr(views_path.size());
+  if (segment.empty() || segment.find('/') != std::string_view::npos) return std::nullopt;
+  return percent_decoded(segment);
+}
+
 std::optional<std::int64_t> digits(std::string_view text) {
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -62,34 +71,58 @@ bool may_read_log(std::string_view claims, std::string_view claim, std::string_v
   return false;
 }
 
+std::optional<HttpRouter::Door> HttpRouter::door_of(const HttpHead& head,
+                                                    const std::optional<SpaceTarget>& target) const {
+  if (head.target == tickets_path) return Door::tickets;
+  if (!target) return std::nullopt;
+  const bool has_log = log_ != nullptr && !log_claim_.empty();
+  if (has_log && target->what == "log" && head.method == "GET") return Door::log;
+  if (target->query.empty() && HttpMutations::has(target->what)) return Door::mutations;
+  if (target->what.starts_with(views_path) && view_in(target->what)) return Door::view;
+  return std::nullopt;
+}
+
 std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead& head) const {
-  Admitted out;
-  out.is_of_tickets = head.target == tickets_path;
-  const auto target = parse_space_target(head.target);
-  const bool is_log = log_ != nullptr && !log_claim_.empty() && target && target->what == "log";
-  out.is_of_log = is_log && head.method == "GET";
-  const bool is_of_mutations = target && target->query.empty() && HttpMutations::has(target->what);
-  if (!out.is_of_log && !is_of_mutations && !out.is_of_tickets) return refused(404, "not_found");
-  auto verified = verifier_.verify(head.bearer(), std::chrono::system_clock::now());
+  auto target = parse_space_target(head.target);
+  const auto door = door_of(head, target);
+  if (!door) return refused(404, "not_found");
+  // As on a socket: who brings no token at all is nobody in particular, where that is somebody.
+  const bool is_nobody = *door == Door::view && head.count("authorization") == 0;
+  auto verified = is_nobody ? verifier_.anonymous() : verifier_.verify(head.bearer(), std::chrono::system_clock::now());
   if (!verified) {
     log::info("http_refused", {{"reason", verified.error().reason}});
     return refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n");
   }
-  if (out.is_of_log && !may_read_log(verified->claims, log_claim_, target->space)) return refused(403, "forbidden");
-  if ((out.is_of_log || out.is_of_tickets) && head.has_body()) return refused(413, "bad_request");
-  if (out.is_of_tickets) {
-    if (head.method != "POST") return refused(405, "bad_request");
-    // A page has its token already; who sends a ticket to a page is its server.
-    if (head.count("origin") > 0) return refused(403, "forbidden");
-    out.principal = *std::move(verified);
-    return out;
-  }
-  if (is_of_mutations) {
-    if (auto refusal = mutations_->refusal(target->space, target->what, *verified, head)) return *std::move(refusal);
-  }
-  out.target = *target;
+  Admitted out;
+  out.door = *door;
+  if (target) out.target = *std::move(target);
   out.principal = *std::move(verified);
+  if (auto text = refusal(out, head)) return *std::move(text);
   return out;
+}
+
+std::optional<std::string> HttpRouter::refusal(const Admitted& admitted, const HttpHead& head) const {
+  const auto& target = admitted.target;
+  switch (admitted.door) {
+    case Door::log:
+      if (!may_read_log(admitted.principal.claims, log_claim_, target.space)) return refused(403, "forbidden");
+      break;
+    case Door::tickets:
+      break;
+    case Door::mutations:
+      return mutations_->refusal(target.space, target.what, admitted.principal, head);
+    case Door::view:
+      if (head.method != "GET") return refused(405, "bad_request");
+      // A page uses the socket, where it is looked at which one it is.
+      if (head.count("origin") > 0) return refused(403, "forbidden");
+      break;
+  }
+  if (head.has_body()) return refused(413, "bad_request");
+  if (admitted.door != Door::tickets) return std::nullopt;
+  if (head.method != "POST") return refused(405, "bad_request");
+  // A page has its token already; who sends a ticket to a page is its server.
+  if (head.count("origin") > 0) return refused(403, "forbidden");
+  return std::nullopt;
 }
 
 std::optional<std::string> HttpRouter::refusal(const HttpHead& head) const {
@@ -104,10 +137,26 @@ void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
     reply->write(std::move(*text), [](bool) {});
     return reply->finish();
   }
-  const auto& [target, principal, is_of_log, is_of_tickets] = std::get<Admitted>(admitted);
-  if (is_of_tickets) return tickets_->issue(std::string(request.head.bearer()), principal, std::move(reply));
-  if (is_of_log) return answer_log(target, principal, std::move(reply));
-  mutations_->answer(target.space, target.what, principal, request.body, std::move(reply));
+  auto& [door, target, principal] = std::get<Admitted>(admitted);
+  switch (door) {
+    case Door::log:
+      return answer_log(target, principal, std::move(reply));
+    case Door::mutations:
+      return mutations_->answer(target.space, target.what, principal, request.body, std::move(reply));
+    case Door::tickets:
+      return tickets_->issue(std::string(request.head.bearer()), principal, std::move(reply));
+    case Door::view:
+      return answer_view(std::move(target), std::move(principal), std::move(reply));
+  }
+}
+
+void HttpRouter::answer_view(SpaceTarget target, auth::Principal principal, std::shared_ptr<HttpReply> reply) {
+  ViewQuestion question;
+  question.view = view_in(target.what).value_or("");
+  question.space = std::move(target.space);
+  question.parameters = std::move(target.query);
+  question.principal = std::move(principal);
+  views_->answer(std::move(question), std::move(reply));
 }
 
 /// The right is the claim's and no policy's: a view shows what its policies admit, the log holds everything ever proposed.

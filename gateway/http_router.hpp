@@ -2,6 +2,7 @@
 // Stateless; shared by all reactors.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "gateway/http_mutations.hpp"
 #include "gateway/log_desk.hpp"
 #include "gateway/ticket_desk.hpp"
+#include "gateway/view_desk.hpp"
 
 namespace viewgate::gateway {
 
@@ -34,29 +36,38 @@ class HttpRouter final : public HttpApi {
  public:
   /// `log` null, or an empty claim: the raw log is not there. All outlive the router.
   HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim, HttpMutations* mutations,
-             TicketDesk* tickets)
-      : verifier_(verifier), log_(log), log_claim_(std::move(log_claim)), mutations_(mutations), tickets_(tickets) {}
+             TicketDesk* tickets, ViewDesk* views)
+      : verifier_(verifier),
+        log_(log),
+        log_claim_(std::move(log_claim)),
+        mutations_(mutations),
+        tickets_(tickets),
+        views_(views) {}
 
   [[nodiscard]] std::optional<std::string> refusal(const HttpHead& head) const override;
   void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   [[nodiscard]] std::size_t body_bytes_max() const override { return mutations_->body_bytes_max(); }
 
  private:
+  enum class Door : std::uint8_t { log, mutations, tickets, view };
   struct Admitted {
-    SpaceTarget target;
+    Door door = Door::mutations;
+    SpaceTarget target;  ///< not of tickets
     auth::Principal principal;
-    bool is_of_log = false;
-    bool is_of_tickets = false;
   };
   /// What is asked for and by whom; or the whole answer.
   [[nodiscard]] std::variant<Admitted, std::string> admit(const HttpHead& head) const;
+  [[nodiscard]] std::optional<Door> door_of(const HttpHead& head, const std::optional<SpaceTarget>& target) const;
+  [[nodiscard]] std::optional<std::string> refusal(const Admitted& admitted, const HttpHead& head) const;
   void answer_log(const SpaceTarget& target, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);
+  void answer_view(SpaceTarget target, auth::Principal principal, std::shared_ptr<HttpReply> reply);
 
   const auth::TokenVerifier& verifier_;
   LogDesk* const log_;
   const std::string log_claim_;
   HttpMutations* const mutations_;
   TicketDesk* const tickets_;
+  ViewDesk* const views_;
 };
 
 }  // namespace viewgate::gateway

@@ -148,6 +148,9 @@ class Node {
                    all(&Tally::bootstraps));
     out_.histogram("viewgate_history_seconds", "From a returning view's question for what it missed to the answer.",
                    all(&Tally::histories));
+    out_.histogram("viewgate_bootstrap_file_read_seconds",
+                   "Reads of bootstraps' files that were not in the page cache and waited for the disk.",
+                   all(&Tally::spills));
   }
 
   void engine() {

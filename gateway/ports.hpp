@@ -90,7 +90,7 @@ struct SnapshotChunks {
   ledger::Position at;
   std::string position_token;                              ///< sealed `at`
   std::vector<std::shared_ptr<const std::string>> chunks;  ///< those in memory come first
-  std::shared_ptr<const SpilledTexts> spilled;             ///< null: that is all
+  SpilledTextsPtr spilled;                                 ///< null: that is all
 
   [[nodiscard]] std::size_t bytes() const {
     std::size_t out = spilled ? spilled->bytes() : 0;
@@ -148,6 +148,9 @@ class EnginePort {
   virtual void history(std::size_t reactor, GroupId group, ledger::Position after,
                        std::function<void(HistoryReply)> reply) = 0;
   virtual void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) = 0;
+  /// A text that is not in the page cache. The reply is absent where the disk failed.
+  virtual void spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,
+                       std::function<void(std::optional<std::string>)> reply) = 0;
   virtual void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) = 0;
   virtual void receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) = 0;
 };

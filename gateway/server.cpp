@@ -13,6 +13,7 @@
 #include "gateway/admin_inspect.hpp"
 #include "gateway/admin_metrics.hpp"
 #include "gateway/admin_revocations.hpp"
+#include "gateway/bootstrap_thread.hpp"
 #include "gateway/disk_budget.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
@@ -54,6 +55,12 @@ class PostedEngine final : public EnginePort {
   void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) override {
     asio::post(io_, [this, reactor, group, reply = std::move(reply)]() mutable {
       engine_.bootstrap(reactor, group, std::move(reply));
+    });
+  }
+  void spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,
+               std::function<void(std::optional<std::string>)> reply) override {
+    asio::post(io_, [this, reactor, texts = std::move(texts), index, reply = std::move(reply)]() mutable {
+      engine_.spilled(reactor, std::move(texts), index, std::move(reply));
     });
   }
   void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) override {
@@ -100,7 +107,8 @@ class Server::Column {
         loader_(registry_, config.time_retry),
         revocations_(io_, conninfo, revocation_options(config)),
         reader_(io_, conninfo, reader_options(config)),
-        engine_(engine_limits(config), surroundings(), reader_, [this] { reload(); }),
+        bootstraps_(io_, conninfo, bootstrap_reader_options(config)),
+        engine_(engine_limits(config), surroundings(), reader_, bootstraps_, [this] { reload(); }),
         tailer_(io_, conninfo, tailer_options(config, endpoint), engine_),
         mutator_(io_, conninfo, mutator_options(config), [this] { tailer_.wake(); }),
         posted_engine_(io_, engine_),
@@ -110,7 +118,16 @@ class Server::Column {
         http_mutations_(io_, mutator_, http_mutation_options(config)),
         access_store_(io_, conninfo, access_store_options(config)),
         tickets_(io_, access_store_, config.auth_ticket_time),
-        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_, &tickets_),
+        admission_(std::make_shared<Admission>(admission_limits(config))),
+        view_desk_(
+            bootstraps_.loop(),
+            [this](GroupSpecPtr group, std::function<void(BootstrapReply)> reply) {
+              asio::post(io_, [this, group = std::move(group), reply = std::move(reply)]() mutable {
+                engine_.bootstrap_once(std::move(group), std::move(reply));
+              });
+            },
+            verifier_, admission_, view_desk_options(config)),
+        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_, &tickets_, &view_desk_),
         admin_(admin_door(config)),
         explain_(admin_ ? std::make_unique<AdminExplain>(conninfo, config.database_time) : nullptr),
         inspect_(admin_ ? std::make_unique<AdminInspect>(inspect_sources(conninfo)) : nullptr) {
@@ -121,10 +138,11 @@ class Server::Column {
   }
 
   ~Column() {
-    // Before what they ask, and all of them before any goes: reactors ask each other for room.
+    // Before what they ask and work for, and all of them before any goes: reactors ask each other for room.
     for (auto& reactor : reactors_) reactor->stop();
     if (admin_) admin_->stop();
     if (inspect_) inspect_->stop();
+    bootstraps_.stop();
   }
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
@@ -136,6 +154,7 @@ class Server::Column {
     model_ = first_model();
     if (!model_ || !first_revocations()) return;
     http_mutations_.set_model(model_);
+    view_desk_.set_model(model_);
     open_reactors();
     tailer_.start();
     tick();
@@ -154,6 +173,8 @@ class Server::Column {
     out.post = [this](std::size_t reactor, std::function<void(ReactorPort&)> call) {
       reactors_[reactor]->post(std::move(call));
     };
+    out.aside = bootstraps_.aside();
+    out.erased = [this](const std::string& space, ledger::Sequence through) { view_desk_.on_erased(space, through); };
     out.now = [] { return std::chrono::steady_clock::now(); };
     return out;
   }
@@ -208,13 +229,12 @@ class Server::Column {
   }
 
   void open_reactors() {
-    const auto admission = std::make_shared<Admission>(admission_limits(config_));
     for (std::size_t i = 0; i < reactor_count(config_); ++i) {
       auto options = reactor_options(config_, i, endpoint_);
       options.http_api = &router_;
       options.tickets = &tickets_;
       if (tls_) options.tls = &tls_->identity();
-      options.session.admission = admission;
+      options.session.admission = admission_;
       options.on_crowded = [this] {
         for (auto& reactor : reactors_) reactor->make_room();
       };
@@ -308,6 +328,7 @@ class Server::Column {
         log_model(*model_);
         engine_.set_model(model_);
         http_mutations_.set_model(model_);
+        view_desk_.set_model(model_);
         if (explain_) explain_->set_model(model_);
       }
       if (reload_again_) reload();
@@ -380,6 +401,8 @@ class Server::Column {
     mutator_.stop();
     tailer_.stop();
     reader_.stop();
+    engine_.close();
+    bootstraps_.stop();
     registry_.stop();
     revocations_.stop();
     io_.stop();
@@ -402,6 +425,7 @@ class Server::Column {
   ModelLoader loader_;
   ledger::RevocationWatch revocations_;
   ledger::Reader reader_;
+  BootstrapThread bootstraps_;
   Engine engine_;
   ledger::Tailer tailer_;
   ledger::Mutator mutator_;
@@ -410,6 +434,8 @@ class Server::Column {
   HttpMutations http_mutations_;
   ledger::AccessStore access_store_;
   TicketDesk tickets_;
+  const std::shared_ptr<Admission> admission_;
+  ViewDesk view_desk_;
   HttpRouter router_;
   const std::unique_ptr<AdminDoor> admin_;
   const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port

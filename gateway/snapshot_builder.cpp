@@ -1,6 +1,7 @@
 #include "gateway/snapshot_builder.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -18,19 +19,21 @@ constexpr std::size_t correction_overhead = 128;  // of a node of the map and it
 
 /// A document that is counted for as long as anybody holds it.
 struct Counted {
-  Counted(std::string document, std::shared_ptr<SnapshotRoom> shared)
-      : text(std::move(document)), room(std::move(shared)) {
-    room->memory.fetch_add(text.size(), std::memory_order_relaxed);
-  }
-  ~Counted() { room->memory.fetch_sub(text.size(), std::memory_order_relaxed); }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
+  Counted(std::string document, std::shared_ptr<SnapshotRoom> room)
+      : text(std::move(document)), charge(std::move(room), text.size()) {}
 
   const std::string text;
-  const std::shared_ptr<SnapshotRoom> room;
+  const RoomCharge charge;
 };
 
 std::uint64_t hash_of(std::string_view key) { return std::hash<std::string_view>{}(key); }
+
+/// As it stands in a file: the hashes, then the text.
+std::string spilled_form(std::string_view document, const std::vector<std::uint64_t>& keys) {
+  std::string out(keys.size() * sizeof(std::uint64_t), '\0');
+  std::memcpy(out.data(), keys.data(), out.size());
+  return out.append(document);
+}
 
 /// Of an element of a snapshot's records, which begins with it.
 std::string_view key_in(std::string_view element) {
@@ -42,7 +45,7 @@ std::string_view key_in(std::string_view element) {
 }  // namespace
 
 SnapshotBuilder::SnapshotBuilder(GroupSpecPtr spec, const EngineLimits& limits, std::shared_ptr<SnapshotRoom> room)
-    : spec_(std::move(spec)), limits_(limits), room_(std::move(room)) {}
+    : spec_(std::move(spec)), limits_(limits), room_(std::move(room)), corrections_charge_(room_, 0) {}
 
 bool SnapshotBuilder::fail(std::string problem) {
   problem_ = std::move(problem);
@@ -94,15 +97,15 @@ bool SnapshotBuilder::close_chunk() {
 bool SnapshotBuilder::put(std::string document, std::vector<std::uint64_t> keys) {
   bytes_ += document.size();
   if (bytes_ > limits_.snapshot_bytes) return fail("the view has more than snapshot.bytes");
-  const bool belongs_in_file = file_ != nullptr || is_too_much_for_memory(document.size());
+  const std::size_t with_keys = document.size() + keys.size() * sizeof(std::uint64_t);
+  const bool belongs_in_file = file_ != nullptr || is_too_much_for_memory(with_keys);
   if (belongs_in_file && has_file()) {
     auto spilled = spill(document, keys);
     if (spilled) spilled_.push_back(*spilled);
     return spilled.has_value();
   }
   // Without a file, as much as all may have together.
-  if (belongs_in_file &&
-      room_->memory.load(std::memory_order_relaxed) + document.size() > limits_.snapshot_total_bytes) {
+  if (belongs_in_file && room_->memory.load(std::memory_order_relaxed) + with_keys > limits_.snapshot_total_bytes) {
     return fail_for_room(
         problem_.empty() ? "all bootstraps have more than snapshot.total_bytes, and no file may be used" : problem_);
   }
@@ -112,9 +115,10 @@ bool SnapshotBuilder::put(std::string document, std::vector<std::uint64_t> keys)
 }
 
 void SnapshotBuilder::hold(std::string document, std::vector<std::uint64_t> keys) {
-  held_bytes_ += document.size();
   const auto counted = std::make_shared<Counted>(std::move(document), room_);
-  held_.push_back(Held{{counted, &counted->text}, std::move(keys)});
+  RoomCharge keys_charge(room_, keys.size() * sizeof(std::uint64_t));
+  held_.push_back(Held{{counted, &counted->text}, std::move(keys), std::move(keys_charge)});
+  held_bytes_ += held_.back().bytes();
 }
 
 /// False: there may be none, or the directory takes none (`problem_`).
@@ -132,12 +136,9 @@ bool SnapshotBuilder::is_too_much_for_memory(std::size_t more) const {
 /// Absent: give up.
 std::optional<SnapshotBuilder::Spilled> SnapshotBuilder::spill(const std::string& document,
                                                                const std::vector<std::uint64_t>& keys) {
-  std::string bytes(keys.size() * sizeof(std::uint64_t), '\0');
-  std::memcpy(bytes.data(), keys.data(), bytes.size());
-  const std::size_t before_text = bytes.size();
-  bytes += document;
+  const std::string bytes = spilled_form(document, keys);
   const auto offset = file_->append(bytes);
-  if (offset) return Spilled{{*offset + before_text, document.size()}, keys.size()};
+  if (offset) return Spilled{{*offset + bytes.size() - document.size(), document.size()}, keys.size()};
   static_cast<void>(fail_for_room(file_->problem()));
   return std::nullopt;
 }
@@ -159,6 +160,7 @@ bool SnapshotBuilder::correct(const ledger::CommitPart& part) {
     found->second = std::move(element);
     if (corrections_bytes_ > limits_.snapshot_memory_bytes && !apply_corrections()) return false;
   }
+  corrections_charge_.set(corrections_bytes_);
   return true;
 }
 
@@ -171,7 +173,7 @@ bool SnapshotBuilder::apply_corrections() {
   held_bytes_ = 0;
   for (auto& each : std::exchange(held_, {})) {
     if (!std::ranges::any_of(each.keys, is_touched)) {
-      held_bytes_ += each.text->size();
+      held_bytes_ += each.bytes();
       held_.push_back(std::move(each));
       continue;
     }
@@ -184,12 +186,14 @@ bool SnapshotBuilder::apply_corrections() {
     hold(std::move(document), std::move(untouched->keys));
   }
   for (std::size_t i = 0; i < spilled_.size(); ++i) {
+    if (is_abandoned_) return fail("nobody wants it any more");
     const auto is_hit = has_any(spilled_[i], touched);
     if (!is_hit) return fail("a bootstrap could not be read from its file");
     if (*is_hit && !clean(spilled_[i])) return false;
   }
   std::erase_if(spilled_, [](const Spilled& each) { return each.text.size == 0; });
   corrections_bytes_ = 0;
+  corrections_charge_.set(0);
   for (const auto& [key, element] : std::exchange(corrections_, {})) {
     if (element && !add_element(*element)) return false;
   }
@@ -199,7 +203,7 @@ bool SnapshotBuilder::apply_corrections() {
 /// Absent: the file cannot be read.
 std::optional<bool> SnapshotBuilder::has_any(const Spilled& spilled,
                                              const std::unordered_set<std::uint64_t>& touched) const {
-  const std::size_t size = spilled.keys * sizeof(std::uint64_t);
+  const std::size_t size = spilled.keys_bytes();
   const auto bytes = file_->read(spilled.text.offset - size, size);
   if (!bytes) return std::nullopt;
   std::vector<std::uint64_t> keys(spilled.keys);
@@ -207,19 +211,26 @@ std::optional<bool> SnapshotBuilder::has_any(const Spilled& spilled,
   return std::ranges::any_of(keys, [&](std::uint64_t key) { return touched.contains(key); });
 }
 
-/// The document is written anew, behind all others: what stays of it is shorter than its place, and its readers find it by
-/// where it is. Its size is 0 where nothing stays.
+/// What stays of the document is shorter, so it is written over it: nobody reads the file before it is finished, and a file
+/// that grew with what changed while it was made would have no bound. Its size is 0 where nothing stays.
 bool SnapshotBuilder::clean(Spilled& spilled) {
   const auto text = file_->read(spilled.text.offset, spilled.text.size);
   const auto untouched = text ? untouched_of(*text) : std::nullopt;
   if (!untouched) return fail("a bootstrap could not be read from its file");
+  const std::uint64_t place = spilled.text.offset - spilled.keys_bytes();
+  const std::size_t place_bytes = spilled.keys_bytes() + spilled.text.size;
   bytes_ -= spilled.text.size;
-  spilled.text.size = 0;
-  if (untouched->records.empty()) return true;
-  const auto written = spill(document_of(untouched->records), untouched->keys);
-  if (!written) return false;
-  spilled = *written;
-  bytes_ += spilled.text.size;
+  spilled = {};
+  std::string bytes;
+  if (!untouched->records.empty()) {
+    const std::string document = document_of(untouched->records);
+    bytes = spilled_form(document, untouched->keys);
+    assert(bytes.size() <= place_bytes);
+    if (!file_->overwrite(place, bytes)) return fail(file_->problem());
+    spilled = Spilled{{place + bytes.size() - document.size(), document.size()}, untouched->keys.size()};
+    bytes_ += document.size();
+  }
+  file_->release(place + bytes.size(), place_bytes - bytes.size());
   return true;
 }
 
@@ -245,12 +256,13 @@ std::shared_ptr<SnapshotChunks> SnapshotBuilder::finish() {
   if (!close_chunk()) return nullptr;
   if (!corrections_.empty() && !apply_corrections()) return nullptr;
   auto out = std::make_shared<SnapshotChunks>();
-  for (auto& each : held_) out->chunks.push_back(std::move(each.text));
+  for (auto& each : std::exchange(held_, {})) out->chunks.push_back(std::move(each.text));
   if (file_ == nullptr) return out;
   std::vector<SpilledTexts::Place> places;
   places.reserve(spilled_.size());
   for (const auto& each : spilled_) places.push_back(each.text);
-  out->spilled = std::make_shared<const SpilledTexts>(std::move(file_), std::move(places));
+  const auto cache = limits_.snapshot_is_uncached ? SpilledTexts::PageCache::not_asked : SpilledTexts::PageCache::asked;
+  out->spilled = std::make_shared<const SpilledTexts>(std::move(file_), std::move(places), cache);
   return out;
 }
 

@@ -7,7 +7,7 @@
 // as what changed is too much to be held. A record that none touched is the same in all of them. So no page has to know
 // which moment it is of.
 //
-// Used by one thread at a time.
+// Used by one thread at a time but where it says otherwise; it writes to a disk and reads from it, so that is a thread that may wait (BootstrapThread).
 #pragma once
 
 #include <atomic>
@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "gateway/active_model.hpp"
@@ -31,9 +32,34 @@ namespace viewgate::gateway {
 
 /// What all bootstraps of a process hold, until the last reader has let go of it.
 struct SnapshotRoom {
-  explicit SnapshotRoom(std::size_t disk_bytes_max) : disk(std::make_shared<SpillBudget>(disk_bytes_max)) {}
+  SnapshotRoom(std::size_t disk_bytes_max, RunAside aside)
+      : disk(std::make_shared<SpillBudget>(disk_bytes_max, std::move(aside))) {}
   std::atomic<std::size_t> memory{0};
   const std::shared_ptr<SpillBudget> disk;
+};
+
+/// Bytes of a room's memory, counted for as long as this lives.
+class RoomCharge {
+ public:
+  RoomCharge(std::shared_ptr<SnapshotRoom> room, std::size_t bytes) : room_(std::move(room)) { set(bytes); }
+  ~RoomCharge() {
+    if (room_) set(0);
+  }
+  RoomCharge(RoomCharge&& other) noexcept : room_(std::move(other.room_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  RoomCharge& operator=(RoomCharge&& other) noexcept {
+    std::swap(room_, other.room_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  void set(std::size_t bytes) {
+    room_->memory.fetch_add(bytes - bytes_, std::memory_order_relaxed);  // modulo 2^64: less is a large number
+    bytes_ = bytes;
+  }
+
+ private:
+  std::shared_ptr<SnapshotRoom> room_;
+  std::size_t bytes_ = 0;
 };
 
 class SnapshotBuilder {
@@ -53,6 +79,13 @@ class SnapshotBuilder {
   /// Null: give up.
   [[nodiscard]] std::shared_ptr<SnapshotChunks> finish();
 
+  /// From any thread: nobody wants it any more; what is being done ends soon.
+  void abandon() { is_abandoned_ = true; }
+  [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
+
+  /// Of the documents so far, in memory and in the file.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
   /// Empty: there is none.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// The problem is that others hold the room.
@@ -63,11 +96,16 @@ class SnapshotBuilder {
   struct Held {
     std::shared_ptr<const std::string> text;
     std::vector<std::uint64_t> keys;
+    RoomCharge keys_charge;
+
+    [[nodiscard]] std::size_t bytes() const { return text->size() + keys.size() * sizeof(std::uint64_t); }
   };
   /// The same in the file: the hashes stand before the text.
   struct Spilled {
     SpilledTexts::Place text;
     std::size_t keys = 0;
+
+    [[nodiscard]] std::size_t keys_bytes() const { return keys * sizeof(std::uint64_t); }
   };
 
   [[nodiscard]] bool fail(std::string problem);
@@ -105,8 +143,10 @@ class SnapshotBuilder {
   std::vector<Spilled> spilled_;
   std::map<std::string, std::optional<std::string>, std::less<>> corrections_;  // key -> as `records_` has it, or gone
   std::size_t corrections_bytes_ = 0;
+  RoomCharge corrections_charge_;
   std::string problem_;
   bool lacks_room_ = false;
+  std::atomic<bool> is_abandoned_{false};
 };
 
 }  // namespace viewgate::gateway

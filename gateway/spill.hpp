@@ -1,33 +1,43 @@
 // Files for what is too large for memory and may be lost at any moment: bootstraps on their way to clients. A file has no
 // name, so nothing is left behind however the process ends, and its bytes count against one bound until it is closed.
 //
-// Thread-safe, but for `append`, which one thread at a time may call. Reading is what the page cache makes of it: the bytes
-// were written moments ago.
+// Whatever may wait for the disk belongs on a thread that may wait: writing, reading what is not in the page cache, and the
+// end of a large file, whose blocks are freed by whoever closes it. Thread-safe, but for what writes, which one thread at a
+// time may call.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace viewgate::gateway {
 
+/// Runs it on a thread that may wait for the disk.
+using RunAside = std::function<void(std::function<void()>)>;
+
 /// How many bytes all files together have, and may have.
 class SpillBudget {
  public:
-  explicit SpillBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  /// `aside`: where files are closed; empty: at once.
+  explicit SpillBudget(std::size_t bytes_max, RunAside aside = {}) : bytes_max_(bytes_max), aside_(std::move(aside)) {}
   /// False: it would be too many, and nothing was counted.
   [[nodiscard]] bool take(std::size_t bytes);
   void give_back(std::size_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
   [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t bytes_max() const { return bytes_max_; }
+  void run_aside(std::function<void()> call) const { aside_ ? aside_(std::move(call)) : call(); }
 
  private:
   const std::size_t bytes_max_;
+  const RunAside aside_;
   std::atomic<std::size_t> bytes_{0};
 };
 
@@ -43,17 +53,41 @@ class SpillFile {
   /// Where it was written. Absent: the budget or the disk is full, or the disk failed; `problem` says which. The file then
   /// holds what it held before.
   [[nodiscard]] std::optional<std::uint64_t> append(std::string_view bytes);
+  /// Over what was written there. False: the disk failed.
+  [[nodiscard]] bool overwrite(std::uint64_t offset, std::string_view bytes);
+  /// What was written there is not needed any more: its whole blocks go back to the file system and count no more, where
+  /// the file system takes them; what is left of it stays counted.
+  void release(std::uint64_t offset, std::size_t size);
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
   /// Absent: the disk failed.
   [[nodiscard]] std::optional<std::string> read(std::uint64_t offset, std::size_t size) const;
+  /// The same without waiting. Absent: not all of it is in the page cache, or the file system cannot tell.
+  [[nodiscard]] std::optional<std::string> read_cached(std::uint64_t offset, std::size_t size) const;
+
+  /// What it takes of the budget.
+  [[nodiscard]] std::size_t bytes() const { return open_->bytes; }
 
  private:
-  SpillFile(int file, std::shared_ptr<SpillBudget> budget) : file_(file), budget_(std::move(budget)) {}
+  /// Closed, and given back, by whoever lets go of it last.
+  struct Open {
+    Open(int descriptor, std::shared_ptr<SpillBudget> shared) : file(descriptor), budget(std::move(shared)) {}
+    ~Open();
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
 
-  const int file_;
-  const std::shared_ptr<SpillBudget> budget_;
+    const int file;
+    const std::shared_ptr<SpillBudget> budget;
+    std::size_t bytes = 0;
+  };
+
+  explicit SpillFile(std::shared_ptr<Open> open) : open_(std::move(open)) {}
+  [[nodiscard]] bool write(std::uint64_t offset, std::string_view bytes);
+
+  std::shared_ptr<Open> open_;
   std::uint64_t end_ = 0;
+  std::map<std::uint64_t, std::uint64_t> released_;  // begin -> end; no two touch
+  bool is_punching_ = true;                          // false: the file system takes nothing back
   std::string problem_;
 };
 
@@ -64,20 +98,27 @@ class SpilledTexts {
     std::uint64_t offset = 0;
     std::size_t size = 0;
   };
-  SpilledTexts(std::shared_ptr<const SpillFile> file, std::vector<Place> places);
+  enum class PageCache : std::uint8_t { asked, not_asked };
+
+  SpilledTexts(std::shared_ptr<const SpillFile> file, std::vector<Place> places, PageCache cache = PageCache::asked);
 
   [[nodiscard]] std::size_t count() const { return places_.size(); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t file_bytes() const { return file_->bytes(); }
   [[nodiscard]] std::size_t size_of(std::size_t index) const { return places_[index].size; }
-  /// Absent: the disk failed.
+  /// May wait for the disk. Absent: it failed.
   [[nodiscard]] std::optional<std::string> text(std::size_t index) const {
     return file_->read(places_[index].offset, places_[index].size);
   }
+  /// Does not wait. Absent: `text` may have to.
+  [[nodiscard]] std::optional<std::string> text_at_once(std::size_t index) const;
 
  private:
   const std::shared_ptr<const SpillFile> file_;
   const std::vector<Place> places_;
+  const PageCache cache_;
   std::size_t bytes_ = 0;
 };
+using SpilledTextsPtr = std::shared_ptr<const SpilledTexts>;
 
 }  // namespace viewgate::gateway

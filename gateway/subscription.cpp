@@ -69,6 +69,7 @@ void Subscription::on_bootstrap(BootstrapReply reply) {
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return give_up(*refusal);
   snapshot_ = std::get<std::shared_ptr<const SnapshotChunks>>(std::move(reply));
   next_chunk_ = 0;
+  loaded_chunk_.reset();
   snapshot_deadline_.reset();
   doubtful_ = snapshot_->at.sequence > group_.head();
   step(Event::snapshot_arrived);
@@ -82,6 +83,18 @@ void Subscription::on_history(HistoryReply reply) {
   doubtful_ = history_->through.sequence > group_.head();
   asks_at_once_ = false;
   step(Event::history_arrived);
+}
+
+void Subscription::on_spilled(std::optional<std::string> text) {
+  ticket_ = 0;
+  if (!text) return give_up_snapshot();
+  loaded_chunk_ = std::move(text);
+  session_.mark_due();
+}
+
+bool Subscription::is_being_sent(ledger::Sequence through) const {
+  if (stage_ == Stage::snapshot) return snapshot_->at.sequence < through;
+  return stage_ == Stage::history && at_.sequence < through;
 }
 
 std::optional<std::chrono::steady_clock::time_point> Subscription::snapshot_deadline(
@@ -210,20 +223,25 @@ bool Subscription::write_chunk(Message& message) {
   return true;
 }
 
-/// Read only when it is its turn: a reader that waits holds nothing of it.
+/// Read only when it is its turn: a reader that waits holds nothing of it. What is not in the page cache is read by a thread
+/// that may wait for the disk.
 bool Subscription::write_spilled(Message& message) {
   const std::size_t index = next_chunk_ - snapshot_->chunks.size();
-  if (!message.takes(snapshot_->spilled->size_of(index))) return false;
-  auto text = snapshot_->spilled->text(index);
+  if (ticket_ != 0 || !message.takes(snapshot_->spilled->size_of(index))) return false;
+  auto text = loaded_chunk_ ? std::exchange(loaded_chunk_, {}) : snapshot_->spilled->text_at_once(index);
   if (!text) {
-    log::error("bootstrap_not_readable", {{"space", spec().space}});
-    session_.close(close_code::internal_error,
-                   "a snapshot could not be read; resume the other views, and ask for this anew");
+    ticket_ = fanout_.ask_spilled(snapshot_->spilled, index, *this);
     return false;
   }
   message.own(*std::move(text));
   ++next_chunk_;
   return true;
+}
+
+void Subscription::give_up_snapshot() {
+  log::error("bootstrap_not_readable", {{"space", spec().space}});
+  session_.close(close_code::internal_error,
+                 "a snapshot could not be read; resume the other views, and ask for this anew");
 }
 
 std::string Subscription::ready_document(ledger::Sequence sequence, std::string_view position) const {

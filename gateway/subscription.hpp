@@ -57,6 +57,7 @@ class Subscription {
   void on_joined();
   void on_bootstrap(BootstrapReply reply);
   void on_history(HistoryReply reply);
+  void on_spilled(std::optional<std::string> text);
   void refuse(const Refusal& refusal);
   /// The database was away and may have lost commits: a place that the stream has not come to is asked for again.
   void on_restored();
@@ -78,6 +79,8 @@ class Subscription {
   [[nodiscard]] const LocalGroup& group() const { return group_; }
   /// False: what was written last may have ended inside a commit.
   [[nodiscard]] bool between_commits() const { return !mid_commit_ && stage_ != Stage::history; }
+  /// What it is in the middle of may hold values of commits up to `through`.
+  [[nodiscard]] bool is_being_sent(ledger::Sequence through) const;
   /// Whether something was written since the last call.
   [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
 
@@ -95,6 +98,7 @@ class Subscription {
   [[nodiscard]] bool write_some(Message& message);
   [[nodiscard]] bool write_chunk(Message& message);
   [[nodiscard]] bool write_spilled(Message& message);
+  void give_up_snapshot();
   [[nodiscard]] bool write_history(Message& message);
   [[nodiscard]] bool write_ring(Message& message);
   void stand_at(ledger::Position position);
@@ -115,6 +119,7 @@ class Subscription {
   std::string cursor_token_;
   std::shared_ptr<const SnapshotChunks> snapshot_;
   std::size_t next_chunk_ = 0;
+  std::optional<std::string> loaded_chunk_;  // the next one, where it had to be read from the disk
   std::optional<std::chrono::steady_clock::time_point> snapshot_deadline_;
   std::shared_ptr<const History> history_;
   std::size_t history_written_ = 0;

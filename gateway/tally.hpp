@@ -69,6 +69,7 @@ struct Tally {
   Times commit_to_socket;  ///< from the writer's transaction time to the reactor's write, per commit and view
   Times bootstraps;        ///< from the question to the engine's answer
   Times histories;
+  Times spills;  ///< reads of bootstraps' files that had to wait for the disk
 
   /// What a session tells its client.
   void count(const Error& error) { errors.at(static_cast<std::size_t>(error.code)).add(); }

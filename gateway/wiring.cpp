@@ -83,6 +83,7 @@ EngineLimits engine_limits(const Config& config) {
   out.snapshot_chunk_bytes = size_of(config.snapshot_chunk_bytes);
   out.snapshot_hold = config.snapshot_hold;
   out.snapshot_time = config.snapshot_time;
+  out.snapshot_read_time = config.snapshot_read_time;
   out.snapshot_reuse = config.snapshot_reuse;
   out.snapshot_reuse_commits = config.snapshot_reuse_commits;
   out.progress_interval = config.time_progress;
@@ -146,6 +147,15 @@ HttpMutationOptions http_mutation_options(const Config& config) {
   return {size_of(config.limit_body_bytes), value_limits(config)};
 }
 
+ViewDeskOptions view_desk_options(const Config& config) {
+  ViewDeskOptions out;
+  out.answers_max = size_of(config.limit_view_answers);
+  out.bytes_per_second_min = size_of(config.limit_snapshot_rate);
+  out.no_progress = config.time_no_progress;
+  out.retry_after = config.time_retry;
+  return out;
+}
+
 ledger::MutatorOptions mutator_options(const Config& config) {
   ledger::MutatorOptions out;
   out.connections_max = size_of(config.write_connections);
@@ -160,9 +170,15 @@ ledger::MutatorOptions mutator_options(const Config& config) {
 
 ledger::ReaderOptions reader_options(const Config& config) {
   ledger::ReaderOptions out;
-  out.connections_max = size_of(config.snapshot_concurrent) + 2;  // so that those who return never wait for bootstraps
+  out.connections_max = 2;
   out.part_bytes_max = size_of(config.part_bytes);
   out.time_max = config.database_time;
+  return out;
+}
+
+ledger::ReaderOptions bootstrap_reader_options(const Config& config) {
+  ledger::ReaderOptions out = reader_options(config);
+  out.connections_max = size_of(config.snapshot_concurrent);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "gateway/http_mutations.hpp"
 #include "gateway/log_desk.hpp"
 #include "gateway/reactor.hpp"
+#include "gateway/view_desk.hpp"
 #include "ledger/access_store.hpp"
 #include "ledger/log_reader.hpp"
 #include "ledger/mutator.hpp"
@@ -30,7 +31,9 @@ namespace viewgate::gateway {
 [[nodiscard]] ledger::TailerOptions tailer_options(const Config& config, const Endpoint& endpoint);
 [[nodiscard]] ledger::MutatorOptions mutator_options(const Config& config);
 [[nodiscard]] HttpMutationOptions http_mutation_options(const Config& config);
+[[nodiscard]] ViewDeskOptions view_desk_options(const Config& config);
 [[nodiscard]] ledger::ReaderOptions reader_options(const Config& config);
+[[nodiscard]] ledger::ReaderOptions bootstrap_reader_options(const Config& config);
 [[nodiscard]] LogDeskOptions log_desk_options(const Config& config, const std::string& conninfo);
 [[nodiscard]] ledger::PreflightOptions preflight_options(const Config& config);
 

@@ -1,7 +1,8 @@
 // The seams of the ledger: what the gateway's engine needs of it, as small interfaces without coroutines or sockets, so
 // that a simulator can stand in for PostgreSQL in one thread under a seed. Tailer and Reader implement them over libpq.
 //
-// All calls and callbacks happen on one thread, the engine's. No callback runs inside the call that caused it.
+// All calls and callbacks happen on one thread, the engine's; only a LogReader may hand on rows and parts on a thread of its
+// own, before it says done on the engine's. No callback runs inside the call that caused it.
 #pragma once
 
 #include <chrono>

@@ -12,49 +12,28 @@ set -euo pipefail
 bin=$(realpath "$1")
 records=${2:-1000000}
 records_for_many=${3:-100000}
-postgres=${VIEWGATE_POSTGRES_BIN:-$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V | tail -1)}
-directory=$(mktemp -d)
-chmod 755 "$directory"
-gateway=
+# shellcheck source=cluster.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/cluster.sh"
+start_postgres -c shared_buffers=512MB
+database=$(url postgres)
 
-as_postgres() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
-finish() {
-  [ -z "$gateway" ] || kill "$gateway" 2>/dev/null || true
-  as_postgres "$postgres/pg_ctl" -D "$directory/data" -m immediate stop >/dev/null 2>&1 || true
-  rm -rf "$directory"
-}
-trap finish EXIT
-
-mkdir "$directory/data"
-if [ "$(id -u)" = 0 ]; then chown postgres "$directory" "$directory/data"; fi
-as_postgres "$postgres/initdb" -D "$directory/data" -U bench --auth=trust --encoding=UTF8 --locale=C >/dev/null
-as_postgres "$postgres/pg_ctl" -D "$directory/data" -w -l "$directory/log" \
-  -o "-c listen_addresses='' -c unix_socket_directories=$directory -c shared_buffers=512MB -c max_wal_size=4GB" start >/dev/null
-database="host=$directory user=bench dbname=postgres"
-sql() { "$postgres/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "$database" "$@"; }
-
-sql -c "create table public.entries (space text, id int8 primary key, n int8, x text)"
+sql postgres "create table public.entries (space text, id int8 primary key, n int8, x text)"
 cat >"$directory/model.sql" <<'SQL'
 create table entries (like public.entries) with (space = 'space');
 create view everything as select id, n, x from entries;
 create policy readers on everything using (claims.role = 'reader');
 SQL
 # Before the table is captured: history is not what is measured.
-sql -c "insert into entries select 'large', g, 0, repeat('x', 260) from generate_series(1, $records) g"
-sql -c "insert into entries select 'small', 1000000000 + g, 0, repeat('x', 260) from generate_series(1, $records_for_many) g"
-sql -c "vacuum (analyze)"
+sql postgres "insert into entries select 'large', g, 0, repeat('x', 260) from generate_series(1, $records) g"
+sql postgres "insert into entries select 'small', 1000000000 + g, 0, repeat('x', 260) from generate_series(1, $records_for_many) g"
+sql postgres "vacuum (analyze)"
 "$bin/viewgate" model apply "$directory/model.sql" --database "$database" >/dev/null
 
-printf 'the secret of a measurement, of no use to anybody' >"$directory/key"
-"$bin/viewgate" serve --database "$database" --listen 127.0.0.1:0 --ready-file "$directory/ready" --auth-key-file "$directory/key" \
-  --snapshot-reuse 0s --log-level warn 2>>"$directory/gateway.log" >&2 &
-gateway=$!
-for _ in $(seq 300); do [ -s "$directory/ready" ] && break; sleep 0.1; done
-address=$(head -1 "$directory/ready" | tr -d '\n')
-token=$("$bin/viewgate" token --auth-key-file "$directory/key" --subject bench --claim role=reader)
+start_gateway "$bin" postgres --snapshot-reuse 0s
+token=$("$bin/viewgate" token --auth-key-file "$directory/key" --sub bench --claim role=reader)
 
 now() { date +%s.%N; }
-peak_mib() { awk '/^VmHWM/ {printf "%.0f", $2 / 1024}' "/proc/$gateway/status"; }
+peak_mib() { awk '/^VmHWM/ {printf "%.0f", $2 / 1024}' "/proc/$pid/status"; }
 tell() { tee -a "$directory/results"; }
 bootstrap() { "$bin/bootstrap_bench" "$address" "$token" "$1" everything "$2"; }
 value() { sed "s/.*\"$1\":\([0-9.]*\).*/\1/"; }
@@ -63,7 +42,7 @@ middle() { sort -n | sed -n 2p; }
 bootstrap small 1 >/dev/null  # the first one finds connections to be made
 for _ in 1 2 3; do
   begin=$(now)
-  sql -c "copy (select to_jsonb(r)::text from (select id, n, x from entries where space = 'large') r) to stdout" >/dev/null
+  sql postgres "copy (select to_jsonb(r)::text from (select id, n, x from entries where space = 'large') r) to stdout" >/dev/null
   awk -v a="$begin" -v b="$(now)" 'BEGIN {print b - a}' >>"$directory/copy"
   bootstrap large 1 | value seconds >>"$directory/one"
 done

@@ -3,33 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "gateway/engine_world.hpp"
-#include "gateway/protocol_json.hpp"
+#include "gateway/bootstrap_world.hpp"
 
 namespace viewgate::gateway::testing {
 namespace {
 
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-std::shared_ptr<const SnapshotChunks> chunks_of(const BootstrapReply& reply) {
-  return std::get<std::shared_ptr<const SnapshotChunks>>(reply);
-}
-ErrorCode error_of(const BootstrapReply& reply) { return std::get<ErrorCode>(std::get<Refusal>(reply).why); }
-
-class EngineBootstrap : public ::testing::Test {
- protected:
-  void start(const EngineLimits& limits = {}) {
-    world = std::make_unique<World>(limits);
-    world->follow(0, overdrawn, 5);
-  }
-
-  ActiveModelPtr model = active_model();
-  GroupSpecPtr overdrawn = spec_of(model, subscribe_to("overdrawn"));
-  std::unique_ptr<World> world;
-};
 
 TEST_F(EngineBootstrap, every_row_is_decided_again_and_encoded_once_for_all) {
   start();
@@ -151,6 +131,7 @@ TEST_F(EngineBootstrap, so_many_at_once_so_many_waiting_and_the_surplus_is_told_
   EXPECT_EQ(error_of(*replies[2]), ErrorCode::unavailable);
   EXPECT_EQ(std::get<Refusal>(*replies[2]).retry_after, limits.retry_after);
   world->reader.snapshots[0].done(at(5));
+  world->run();
   ASSERT_THAT(world->reader.snapshots, SizeIs(2));
   world->reader.snapshots[1].done(at(5));
   world->run();
@@ -171,42 +152,6 @@ TEST_F(EngineBootstrap, one_beyond_its_bound_is_given_up_and_its_memory_is_free_
   snapshot.done(ledger::Error{ledger::errc::rejected, "", "given up"});
   world->run();
   EXPECT_EQ(error_of(*reply), ErrorCode::unavailable);
-}
-
-TEST_F(EngineBootstrap, memory_counts_until_the_last_holder_lets_go) {
-  std::string document;
-  append_snapshot(document, overdrawn->channel, R"([{"key":[1],"record":{"id":1,"balance":-1}}])");
-  EngineLimits limits;
-  limits.snapshot_total_bytes = document.size() + 1;  // exactly one
-  start(limits);
-  const auto reply = world->ask_bootstrap(overdrawn);
-  EXPECT_TRUE(world->reader.snapshots[0].on_row(account(1, -1)));
-  world->reader.snapshots[0].done(at(5));
-  world->run();
-  const auto owned = spec_of(model, subscribe_to("owned", R"({"owner":"ann"})"));
-  world->engine.join(0, owned);
-  world->now += std::chrono::seconds(3);
-  world->engine.tick();
-  EXPECT_EQ(error_of(*world->ask_bootstrap(owned)), ErrorCode::unavailable) << "a socket still holds the chunk";
-  *reply = Refusal{ErrorCode::bad_request};
-  static_cast<void>(world->ask_bootstrap(owned));
-  EXPECT_THAT(world->reader.snapshots, SizeIs(2));
-}
-
-/// The records of a snapshot, wherever they lie, as key -> record.
-std::map<std::string, std::string> records_of(const SnapshotChunks& snapshot) {
-  std::string text;
-  for (const auto& chunk : snapshot.chunks) text += *chunk;
-  for (std::size_t i = 0; snapshot.spilled && i < snapshot.spilled->count(); ++i) text += *snapshot.spilled->text(i);
-  std::map<std::string, std::string> out;
-  for (const auto document : split_documents(text)) {
-    const auto parsed = std::get<Snapshot>(*parse_server_document(document));
-    const auto records = read_records(parsed.records).value();
-    for (const auto& each : records) {
-      EXPECT_TRUE(out.emplace(each.key, each.record).second) << each.key << " stands twice";
-    }
-  }
-  return out;
 }
 
 TEST_F(EngineBootstrap, a_view_of_several_pages_is_made_exact_by_the_log_between_them) {
@@ -270,6 +215,94 @@ TEST_F(EngineBootstrap, pages_of_two_histories_are_not_put_together) {
   }
 }
 
+TEST_F(EngineBootstrap, a_restore_between_two_pages_is_noticed_though_the_number_was_reached_again) {
+  EngineLimits limits;
+  limits.snapshot_page_rows = 1;
+  limits.snapshot_hold = std::chrono::milliseconds(0);
+  start(limits);
+  const auto read = [&](std::uint64_t line_of_second) {
+    world->reader.snapshots.clear();
+    world->reader.reads.clear();
+    const auto reply = world->ask_bootstrap(overdrawn);
+    int id = 0;
+    for (const auto position : {at(5), at(8, line_of_second), at(11)}) {
+      EXPECT_TRUE(world->reader.snapshots.back().on_row(account(++id, -1)));
+      world->reader.snapshots.back().done(position);
+    }
+    world->reader.snapshots.back().done(at(11));
+    for (int sequence = 6; sequence <= 11; ++sequence) {
+      world->reader.reads.front().on_part(change(sequence, 100, 5, sequence));
+    }
+    world->reader.reads.front().done(at(11));
+    world->run();
+    return reply;
+  };
+  EXPECT_EQ(error_of(*read(9)), ErrorCode::unavailable) << "the log has another commit 8 than the second page";
+  EXPECT_EQ(chunks_of(*read(7))->at, at(11)) << "and it works again";
+}
+
+TEST_F(EngineBootstrap, one_whose_pages_take_too_long_all_together_is_given_up) {
+  EngineLimits limits;
+  limits.snapshot_page_rows = 1;
+  limits.snapshot_hold = std::chrono::milliseconds(0);
+  limits.snapshot_read_time = std::chrono::seconds(10);
+  start(limits);
+  for (const bool in_the_log : {false, true}) {
+    world->reader.snapshots.clear();
+    const auto reply = world->ask_bootstrap(overdrawn);
+    EXPECT_TRUE(world->reader.snapshots.back().on_row(account(1, -1)));
+    world->now += std::chrono::seconds(6);
+    world->reader.snapshots.back().done(at(5));
+    if (!in_the_log) world->now += std::chrono::seconds(3);
+    EXPECT_EQ(error_of(*reply), ErrorCode::bad_request) << "no answer yet";
+    if (!in_the_log) {
+      EXPECT_TRUE(world->reader.snapshots.back().on_row(account(2, -1)));
+    }
+    world->now += std::chrono::seconds(4);
+    world->reader.snapshots.back().done(at(6));
+    world->run();
+    EXPECT_EQ(error_of(*reply), ErrorCode::bootstrap_timeout);
+  }
+  const auto reply = world->ask_bootstrap(overdrawn);
+  world->reader.snapshots.back().done(at(6));
+  world->run();
+  EXPECT_EQ(chunks_of(*reply)->at, at(6)) << "and it works again";
+}
+
+TEST_F(EngineBootstrap, who_asks_once_shares_the_read_and_nothing_is_followed_afterwards) {
+  world = std::make_unique<World>();
+  auto replies = std::make_shared<std::vector<BootstrapReply>>();
+  const auto ask = [&] {
+    world->engine.bootstrap_once(overdrawn, [=](BootstrapReply told) { replies->push_back(told); });
+  };
+  ask();
+  EXPECT_THAT(world->reader.snapshots, IsEmpty()) << "the space is not followed yet";
+  world->engine.on_watched("s", at(5));
+  ask();
+  world->engine.join(0, overdrawn);
+  const auto socket = world->ask_bootstrap(overdrawn);
+  world->engine.leave(0, overdrawn->id);
+  ASSERT_THAT(world->reader.snapshots, SizeIs(1)) << "one read for all";
+  world->now += std::chrono::minutes(1);
+  world->engine.tick();
+  EXPECT_EQ(world->engine.groups(), 1U) << "as long as somebody waits";
+  world->reader.snapshots[0].done(at(5));
+  world->run();
+  ASSERT_THAT(*replies, SizeIs(2));
+  for (const auto& each : *replies) EXPECT_EQ(chunks_of(each), chunks_of(*socket));
+  world->now += std::chrono::minutes(1);
+  world->engine.tick();
+  EXPECT_EQ(world->engine.groups(), 1U) << "as long as somebody is being sent it";
+  replies->clear();
+  *socket = Refusal{ErrorCode::bad_request};
+  world->now += std::chrono::minutes(1);
+  world->engine.tick();
+  EXPECT_EQ(world->engine.groups(), 0U);
+  world->engine.on_degraded(ledger::Error{ledger::errc::unavailable, "", ""});
+  ask();
+  EXPECT_EQ(error_of(replies->back()), ErrorCode::unavailable);
+}
+
 TEST_F(EngineBootstrap, a_log_that_cannot_be_read_refuses_and_one_that_says_more_than_memory_holds_is_exact) {
   EngineLimits limits;
   limits.snapshot_page_rows = 1;
@@ -305,48 +338,6 @@ TEST_F(EngineBootstrap, a_log_that_cannot_be_read_refuses_and_one_that_says_more
   world->run();
   EXPECT_THAT(records_of(*chunks_of(*right)),
               ::testing::ElementsAre(::testing::Pair("[1]", R"({"id":1,"balance":-9})")));
-}
-
-TEST_F(EngineBootstrap, what_is_in_files_is_bounded_and_what_is_only_kept_makes_room) {
-  EngineLimits limits;
-  limits.snapshot_memory_bytes = 1;
-  limits.snapshot_disk_bytes = 250;
-  start(limits);
-  const auto fill = [&](const std::shared_ptr<BootstrapReply>& reply, int rows) {
-    auto snapshot = std::move(world->reader.snapshots.back());
-    for (int id = 0; id < rows; ++id) static_cast<void>(snapshot.on_row(account(id, -1)));
-    snapshot.done(at(5));
-    world->run();
-    return std::holds_alternative<Refusal>(*reply);
-  };
-  const auto first = world->ask_bootstrap(overdrawn);
-  EXPECT_FALSE(fill(first, 3));
-  const auto owned = spec_of(model, subscribe_to("owned", R"({"owner":"ann"})"));
-  world->engine.join(0, owned);
-  const auto held = world->ask_bootstrap(owned);
-  EXPECT_TRUE(fill(held, 3)) << "a socket still holds the first one";
-  *first = Refusal{ErrorCode::bad_request};
-  EXPECT_FALSE(fill(world->ask_bootstrap(owned), 3)) << "and it was not kept for later ones any more";
-}
-
-TEST_F(EngineBootstrap, where_no_file_can_be_made_memory_serves_up_to_what_all_may_have) {
-  EngineLimits limits;
-  limits.snapshot_memory_bytes = 1;
-  limits.snapshot_total_bytes = 150;
-  limits.snapshot_reuse = {};
-  limits.snapshot_disk_bytes = mebibyte;
-  limits.snapshot_directory = "/nowhere/at/all";
-  start(limits);
-  const auto small = world->ask_bootstrap(overdrawn);
-  EXPECT_TRUE(world->reader.snapshots[0].on_row(account(1, -1)));
-  world->reader.snapshots[0].done(at(5));
-  world->run();
-  EXPECT_THAT(records_of(*chunks_of(*small)), SizeIs(1));
-  const auto large = world->ask_bootstrap(overdrawn);
-  for (int id = 0; id < 9; ++id) static_cast<void>(world->reader.snapshots[1].on_row(account(id, -1)));
-  world->reader.snapshots[1].done(at(5));
-  world->run();
-  EXPECT_EQ(error_of(*large), ErrorCode::unavailable);
 }
 
 TEST_F(EngineBootstrap, too_long_and_away_have_their_names) {

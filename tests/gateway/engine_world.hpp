@@ -150,16 +150,26 @@ class FakeReactor final : public ReactorPort {
 class World {
  public:
   explicit World(EngineLimits limits = {}, std::size_t reactor_count = 2)
-      : reactors(reactor_count), engine(limits, surroundings(), reader, [this] { ++registry_moves; }) {
+      : reactors(reactor_count), engine(limits, surroundings(), reader, reader, [this] { ++registry_moves; }) {
     engine.attach(tail);
   }
 
-  /// Runs everything that was posted.
+  /// Runs everything that was posted, and all work of the thread of bootstraps.
   void run() {
-    while (!posts.empty()) {
+    while (!posts.empty() || !asides.empty()) {
+      run_asides();
+      if (posts.empty()) continue;
       auto [reactor, call] = std::move(posts.front());
       posts.pop_front();
       call(reactors[reactor]);
+    }
+  }
+  void run_asides() {
+    while (!asides.empty()) {
+      const auto [job, done] = std::move(asides.front());
+      asides.pop_front();
+      job();
+      if (done) done();
     }
   }
   /// Runs what was posted to this reactor; the others stand still.
@@ -199,6 +209,7 @@ class World {
   TimePoint now{};
   int registry_moves = 0;
   std::deque<std::pair<std::size_t, std::function<void(ReactorPort&)>>> posts;
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> asides;
   std::vector<FakeReactor> reactors;
   FakeTail tail;
   FakeReader reader;
@@ -210,6 +221,9 @@ class World {
     out.reactors = reactors.size();
     out.post = [this](std::size_t reactor, std::function<void(ReactorPort&)> call) {
       posts.emplace_back(reactor, std::move(call));
+    };
+    out.aside = [this](std::function<void()> job, std::function<void()> done) {
+      asides.emplace_back(std::move(job), std::move(done));
     };
     out.now = [this] { return now; };
     return out;

@@ -5,9 +5,11 @@
 #include <boost/asio/io_context.hpp>
 
 #include "gateway/engine_world.hpp"
+#include "gateway/golden_files.hpp"
 #include "gateway/http_api.hpp"
 #include "gateway/http_router.hpp"
 #include "gateway/log_line.hpp"
+#include "gateway/view_desk.hpp"
 
 namespace viewgate::gateway::testing {
 namespace {
@@ -26,6 +28,7 @@ TEST(SpaceTarget, parts_are_decoded_once_and_only_once) {
   EXPECT_THAT(target->query, ElementsAre(Pair("after", "7"), Pair("limit", "10")));
   EXPECT_EQ(parse_space_target("/v1/spaces/%2525/log")->space, "%25");
   EXPECT_EQ(parse_space_target("/v1/spaces/a/log/more")->what, "log/more");
+  EXPECT_THAT(parse_space_target("/v1/spaces/a/views/v?%C3%A4=1")->query, ElementsAre(Pair("ä", "1")));
 }
 
 TEST(SpaceTarget, what_has_another_form_is_none) {
@@ -68,6 +71,45 @@ TEST(HttpMutations, who_may_write_nothing_is_refused_by_the_head_alone) {
   const auto refusal = door.refusal("s", "mutations", principal, head);
   ASSERT_TRUE(refusal);
   EXPECT_THAT(*refusal, AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("no policy lets this token write anything")));
+}
+
+constexpr std::string_view view_model = R"(
+create table t (id int4 primary key, name text, n int8, ok boolean);
+create view v as select id from t
+  where name = params.name and n > params.n and ok = params.ok and name = any(params.names);
+create policy everybody on v using (true);
+)";
+
+TEST(ViewParameters, a_text_is_taken_as_it_is_and_everything_else_is_json) {
+  const auto model = active_model(view_model);
+  const auto text = [&](const QueryItems& query) { return parameters_of(*model, "v", query); };
+  EXPECT_EQ(text({{"name", "12"}, {"n", "9007199254740993"}, {"ok", "true"}, {"names", R"(["a","b"])"}}),
+            R"({"name":"12","n":9007199254740993,"ok":true,"names":["a","b"]})");
+  EXPECT_EQ(text({{"name", "null"}, {"n", "null"}}), R"({"name":"null","n":null})");
+  EXPECT_EQ(text({{"n", "1,\"x\":2"}, {"ok", ""}}), R"({"n":"1,\"x\":2","ok":""})") << "nothing is smuggled in";
+  EXPECT_EQ(text({{"a\"b", "x"}}), R"({"a\"b":"x"})");
+  EXPECT_EQ(parameters_of(*model, "none", {{"n", "1"}}), R"({"n":"1"})");
+  EXPECT_EQ(parameters_of(ActiveModel{}, "v", {}), "{}");
+}
+
+TEST(ViewAnswer, is_the_golden_document) {
+  ViewQuestion question;
+  question.space = "7";
+  question.view = "watch";
+  const auto golden = test::golden_files("http_view");
+  ASSERT_EQ(golden.size(), 1U);
+  const std::string records = R"({"key":[3],"record":{"aid": 3, "note": "café", "abalance": 12345678901234567890.10}})";
+  const std::string cursor(view_document(golden[0].text)->plain("cursor"));
+  const std::string expected = golden[0].text;
+  EXPECT_EQ(view_head(question, ledger::Sequence{41}, cursor) + records + std::string(view_end), expected + "\n");
+}
+
+TEST(ViewAnswer, takes_the_records_out_of_a_snapshot_whatever_they_hold) {
+  for (const std::string records : {"", R"({"key":["]}"],"record":{"a": "],\"records\":["}})"}) {
+    std::string document;
+    append_snapshot(document, "b346e53afadb30d5", "[" + records + "]");
+    EXPECT_EQ(records_in(document + "\n"), records);
+  }
 }
 
 TEST(HttpHead, fields_are_found_without_regard_to_case_and_only_where_they_are_one) {

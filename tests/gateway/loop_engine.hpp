@@ -55,6 +55,7 @@ class LoopEngine final : public EnginePort {
     });
   }
 
+  void spilled(std::size_t, SpilledTextsPtr, std::size_t, std::function<void(std::optional<std::string>)>) override {}
   void mutate(std::size_t, MutationCall, std::function<void(MutationReply)>) override {}
   void receipts(std::size_t, ledger::ReceiptsQuery, std::function<void(ReceiptsReply)>) override {}
 

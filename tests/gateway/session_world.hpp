@@ -52,6 +52,10 @@ class AskedEngine final : public EnginePort {
     bootstraps.push_back({group, std::move(reply)});
   }
 
+  void spilled(std::size_t, SpilledTextsPtr texts, std::size_t index,
+               std::function<void(std::optional<std::string>)> reply) override {
+    spills.push_back({std::move(texts), index, std::move(reply)});
+  }
   void mutate(std::size_t, MutationCall call, std::function<void(MutationReply)> reply) override {
     mutations.push_back({std::move(call), std::move(reply)});
   }
@@ -67,6 +71,12 @@ class AskedEngine final : public EnginePort {
     ledger::ReceiptsQuery call;
     std::function<void(ReceiptsReply)> reply;
   };
+  struct AskedSpill {
+    SpilledTextsPtr texts;
+    std::size_t index;
+    std::function<void(std::optional<std::string>)> reply;
+  };
+  std::deque<AskedSpill> spills;
   std::deque<AskedMutation> mutations;
   std::deque<AskedReceipts> receipt_questions;
   std::deque<GroupSpecPtr> joins;

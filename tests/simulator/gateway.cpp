@@ -26,6 +26,10 @@ class SimGateway::PostingEngine final : public gateway::EnginePort {
                  std::function<void(gateway::BootstrapReply)> reply) override {
     post(reactor, [this, reactor, group, reply] { owner_.engine_.bootstrap(reactor, group, reply); });
   }
+  void spilled(std::size_t reactor, gateway::SpilledTextsPtr texts, std::size_t index,
+               std::function<void(std::optional<std::string>)> reply) override {
+    post(reactor, [this, reactor, texts, index, reply] { owner_.engine_.spilled(reactor, texts, index, reply); });
+  }
   void mutate(std::size_t reactor, gateway::MutationCall call,
               std::function<void(gateway::MutationReply)> reply) override {
     post(reactor, [this, reactor, call, reply] { owner_.engine_.mutate(reactor, call, reply); });
@@ -51,8 +55,12 @@ SimGateway::SimGateway(const WorldSize& size, FakeLedger& ledger, Random& random
                                  [this](std::size_t reactor, std::function<void(ReactorPort&)> call) {
                                    to_reactor_[reactor].push_back(std::move(call));
                                  },
+                                 [this](std::function<void()> job, std::function<void()> done) {
+                                   asides_.emplace_back(std::move(job), std::move(done));
+                                 },
+                                 {},
                                  [this] { return now_.steady; }},
-              reader_, [] {}),
+              reader_, reader_, [] {}),
       tail_(ledger, engine_),
       to_reactor_(reactors),
       posting_(std::make_unique<PostingEngine>(*this)) {
@@ -90,7 +98,11 @@ void SimGateway::step() {
       if (std::exchange(due_[reactor], false)) fanouts_[reactor]->flush_due(now_);
       return;
     default:
-      reader_.step();
+      if (asides_.empty()) return reader_.step();
+      const auto [job, done] = std::move(asides_.front());
+      asides_.pop_front();
+      job();
+      if (done) done();
   }
 }
 

@@ -56,6 +56,7 @@ WorldSize random_size(Random& random) {
   out.engine.snapshot_disk_bytes = one_of<std::size_t>(random, {4000, 1 << 24});
   out.engine.snapshot_concurrent = one_of<std::size_t>(random, {1, 4});
   out.engine.snapshot_queue = one_of<std::size_t>(random, {1, 256});
+  out.engine.snapshot_is_uncached = out.engine.snapshot_queue == 1;
   out.engine.snapshot_reuse = milliseconds(one_of(random, {0, 300, 2000}));
   out.engine.snapshot_reuse_commits = one_of(random, {0, 5, 2000});
   out.engine.progress_interval = milliseconds(one_of(random, {50, 500}));

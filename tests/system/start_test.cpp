@@ -101,6 +101,19 @@ TEST_F(Start, a_key_file_that_cannot_be_read_is_told) {
   EXPECT_THAT(finished.output, HasSubstr("/no/such/key"));
 }
 
+TEST_F(Start, a_directory_for_bootstraps_that_cannot_be_used_is_told_unless_there_are_to_be_no_files) {
+  const std::string nowhere = "/no/such/directory";
+  expect_one_line(serve("host=127.0.0.1", {"--snapshot-directory", nowhere}), config,
+                  nowhere + " (snapshot.directory)");
+  const std::string file = temporary_path("file");
+  std::ofstream(file) << "not a directory";
+  expect_one_line(serve("host=127.0.0.1", {"--snapshot-directory", file}), config, file);
+  std::filesystem::remove(file);
+  const std::string none = "host=127.0.0.1 port=" + std::to_string(free_port()) + " dbname=none";
+  expect_one_line(serve(none, {"--snapshot-directory", nowhere, "--snapshot-disk-bytes", "0"}), database_unavailable,
+                  "refused");
+}
+
 struct BadModel {
   const char* text;
   const char* place;  ///< line:column

@@ -38,7 +38,8 @@ describe('the protocol', () => {
   }
 
   it('every_client_message_and_server_document_has_a_golden_file', () => {
-    const types = new Set(files.map((file) => (JSON.parse(text(file)) as { type: string }).type));
+    const onSockets = files.filter((file) => !file.startsWith('http_'));
+    const types = new Set(onSockets.map((file) => (JSON.parse(text(file)) as { type: string }).type));
     const known = 'hello subscribe unsubscribe refresh mutate receipts pong welcome notice subscribed snapshot ready commit progress at';
     expect([...types].sort()).toEqual([...known.split(' '), ...'reset_required unsubscribed error ping drain'.split(' ')].sort());
   });
