@@ -237,7 +237,10 @@ void Connection::upgrade(const HandshakeAccepted& accepted, Now now) {
   session_.emplace(host_.fanout, *this, now);
   if (!accepted.ticket.empty()) use_ticket(accepted.ticket);
   // A browser cannot read a refused upgrade, so this is said by a close code.
-  if (host_.full()) session_->close(close_code::try_again_later, "no more connections fit on this node");
+  if (host_.full()) {
+    host_.fanout.tally().count_limit(Limit::connections);
+    session_->close(close_code::try_again_later, "no more connections fit on this node");
+  }
   if (host_.readiness() == Readiness::not_ready) session_->close(close_code::try_again_later, "the node is not ready");
 }
 

@@ -170,6 +170,7 @@ void Engine::take_back() {
   std::set<std::string> spaces;
   for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
     if (!outlets_[reactor].take_caught_up()) continue;
+    ++backlogs_;
     for (auto& [id, followed] : groups_) {
       if ((followed.reactors & bit(reactor)) == 0) continue;
       followed.holes |= bit(reactor);

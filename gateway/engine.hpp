@@ -58,6 +58,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   /// Commits projected so far, and the frames that came of them: one per commit and group, whatever the subscribers.
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
+  /// Times that a reactor with more than ring.backlog_bytes on their way to it was taken back.
+  [[nodiscard]] std::uint64_t backlogs() const { return backlogs_; }
 
   // The same one by one, for an operator: a bounded number at a time, since commits wait meanwhile.
 
@@ -176,6 +178,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   bool degraded_ = false;
   std::uint64_t commits_ = 0;
   std::uint64_t frames_ = 0;
+  std::uint64_t backlogs_ = 0;
 };
 
 }  // namespace viewgate::gateway

@@ -137,6 +137,7 @@ void Fanout::on_tick(Now now) {
   for (auto& [id, group] : groups_) refuse_if_stuck(*group, now);
   std::erase_if(groups_, [&](const auto& item) { return leave_if_unused(*item.second, now); });
   if (ring_bytes() > options_.rings_bytes) {
+    tally_.count_limit(Limit::rings);
     for (auto& [id, group] : groups_) group->ring.trim(group->ring.bytes() / 2);
   }
 }
@@ -232,6 +233,7 @@ LocalGroup& Fanout::enter(const GroupSpecPtr& spec, Subscription& subscription) 
   slot->unused_since.reset();
   subscription.group_index_ = slot->subscribers.size();
   slot->subscribers.push_back(&subscription);
+  ++subscriptions_;
   return *slot;
 }
 
@@ -240,6 +242,7 @@ void Fanout::leave(LocalGroup& group, Subscription& subscription) {
   group.subscribers[subscription.group_index_] = last;
   last->group_index_ = subscription.group_index_;
   group.subscribers.pop_back();
+  --subscriptions_;
 }
 
 std::size_t Fanout::ring_bytes() const {
@@ -260,10 +263,20 @@ Subscription* Fanout::take_waiting(Ticket ticket, Times& times) {
   return question.asker;
 }
 
+namespace {
+
+/// Unlike a reset, after which the view goes on by itself.
+bool is_error(const Refusal& refusal) { return std::holds_alternative<ErrorCode>(refusal.why); }
+
+}  // namespace
+
 Fanout::Ticket Fanout::ask_bootstrap(const LocalGroup& group, Subscription& subscription) {
   const Ticket ticket = ++last_ticket_;
   waiting_.emplace(ticket, Question{&subscription, std::chrono::steady_clock::now()});
   engine_.bootstrap(reactor_, group.spec->id, [this, ticket](BootstrapReply reply) {
+    if (const auto* refusal = std::get_if<Refusal>(&reply); refusal != nullptr && is_error(*refusal)) {
+      tally_.bootstraps_refused.add();
+    }
     if (Subscription* waiting = take_waiting(ticket, tally_.bootstraps)) waiting->on_bootstrap(std::move(reply));
   });
   return ticket;

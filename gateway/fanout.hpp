@@ -122,6 +122,7 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] const Groups& local_groups() const { return groups_; }
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+  [[nodiscard]] std::size_t subscriptions() const { return subscriptions_; }
   [[nodiscard]] std::size_t ring_bytes() const;
   /// The only part of it that other threads may read.
   [[nodiscard]] Tally& tally() { return tally_; }
@@ -149,6 +150,7 @@ class Fanout final : public ReactorPort {
   Message message_;
   std::map<std::string, LocalSpace, std::less<>> spaces_;
   Groups groups_;
+  std::size_t subscriptions_ = 0;  // of all groups
   std::vector<Session*> sessions_;
   std::vector<Session*> due_;
   struct Question {

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "gateway/protocol_json.hpp"
 
@@ -67,11 +69,13 @@ class Node {
     out_.gauge("viewgate_build_info", "The program's version; always 1.", 1, {{"version", reading_.version}});
     sockets();
     told();
+    limits();
     times();
     engine();
     tail();
     disk();
     writes();
+    pools();
     process();
     return out_.text();
   }
@@ -103,6 +107,10 @@ class Node {
     per_reactor("viewgate_connections", "Sockets, also those that are not upgraded yet.",
                 &ReactorCounters::connections);
     per_reactor("viewgate_sessions", "Sockets that were upgraded.", &ReactorCounters::sessions);
+    per_reactor("viewgate_subscriptions", "Open subscriptions; those of one socket to one group are one.",
+                &ReactorCounters::subscriptions);
+    per_reactor("viewgate_blocked_sockets", "Sockets that take nothing of what there is for them: slow readers.",
+                &ReactorCounters::blocked);
     per_reactor("viewgate_reactor_groups", "Different views that the reactor's sockets follow.",
                 &ReactorCounters::groups);
     per_reactor("viewgate_ring_bytes", "Recent documents kept for the sockets.", &ReactorCounters::ring_bytes);
@@ -138,6 +146,19 @@ class Node {
                    sum([i](const Tally& tally) -> const Count& { return tally.closes.at(i); }),
                    {{"code", std::to_string(close_codes.at(i).code)}, {"name", std::string(close_codes.at(i).name)}});
     }
+  }
+
+  void limits() {
+    for (std::size_t i = 0; i < limit_names.size(); ++i) {
+      out_.counter("viewgate_limits_reached_total", "Times that a limit of the configuration was reached, by its name.",
+                   sum([i](const Tally& tally) -> const Count& { return tally.limits.at(i); }),
+                   {{"limit", std::string(limit_names.at(i))}});
+    }
+    out_.counter("viewgate_limits_reached_total", "", number(reading_.engine.backlogs),
+                 {{"limit", "ring.backlog_bytes"}});
+    out_.counter("viewgate_bootstraps_refused_total",
+                 "Questions for a snapshot that were told to come back: no room, or no database.",
+                 sum(&Tally::bootstraps_refused));
   }
 
   void times() {
@@ -189,6 +210,9 @@ class Node {
                tail.wakeups == ledger::Wakeups::listen ? 1 : 0);
     out_.counter("viewgate_looks_total", "Looks into the database for new commits.", number(tail.looks));
     out_.counter("viewgate_notifications_total", "Notifications that arrived.", number(tail.notified));
+    out_.counter("viewgate_canaries_sent_total", "Notifications to itself, by which the node proves that they arrive.",
+                 number(tail.canaries));
+    out_.counter("viewgate_canaries_heard_total", "Of these, those that arrived.", number(tail.canaries_heard));
     out_.counter("viewgate_commits_numbered_total", "Commits that this node gave a number.", number(tail.numbered));
     out_.counter("viewgate_changes_read_total", "Changes read from the log.", number(tail.changes));
     out_.counter("viewgate_database_connects_total", "Times the log's connection was made.", number(tail.connects));
@@ -220,6 +244,21 @@ class Node {
     out_.counter("viewgate_mutation_failures_total", "Mutations that were answered by an error.",
                  number(writes.failures));
     out_.gauge("viewgate_mutations_waiting", "Mutations that wait for their space.", number(writes.waiting));
+  }
+
+  void pools() {
+    const std::array<std::pair<std::string, ledger::pg::PoolStats>, 2> pools{
+        {{"read", reading_.engine.reads}, {"write", reading_.engine.writes.pool}}};
+    const auto each = [&](const std::string& name, const std::string& help,
+                          std::size_t ledger::pg::PoolStats::*member) {
+      for (const auto& [pool, stats] : pools) out_.gauge(name, help, number(stats.*member), {{"pool", pool}});
+    };
+    each("viewgate_pool_connections_max", "Connections to PostgreSQL that the pool may have.",
+         &ledger::pg::PoolStats::connections_max);
+    each("viewgate_pool_connections_used", "Of these, those in use.", &ledger::pg::PoolStats::used);
+    each("viewgate_pool_connections_idle", "Of these, those open and not in use.", &ledger::pg::PoolStats::idle);
+    each("viewgate_pool_waiting", "Questions to PostgreSQL that wait for one of them.",
+         &ledger::pg::PoolStats::waiting);
   }
 
   void process() {

@@ -24,10 +24,12 @@ struct EngineReading {
   std::size_t snapshot_disk_bytes = 0;
   std::uint64_t commits = 0;
   std::uint64_t frames = 0;
+  std::uint64_t backlogs = 0;
   ledger::TailerStats tail;
   std::vector<ledger::SpaceLag> lags;
   ledger::MutatorStats writes;
   std::uint64_t disk_budget_bytes = 0;  ///< 0: unknown
+  ledger::pg::PoolStats reads;
 };
 
 /// Of the process; bytes and seconds.

@@ -133,7 +133,8 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   }
 
   [[nodiscard]] ReactorCounters counters() const {
-    return {connection_count_, session_count_, group_count_, ring_bytes_, messages_count_, bytes_count_};
+    return {connection_count_, session_count_, subscription_count_, blocked_count_,
+            group_count_,      ring_bytes_,    messages_count_,     bytes_count_};
   }
 
   [[nodiscard]] const Tally& tally() { return fanout_.tally(); }
@@ -181,6 +182,8 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   std::atomic<bool> ready_ = false;
   std::atomic<std::size_t> connection_count_ = 0;
   std::atomic<std::size_t> session_count_ = 0;
+  std::atomic<std::size_t> subscription_count_ = 0;
+  std::atomic<std::size_t> blocked_count_ = 0;
   std::atomic<std::size_t> group_count_ = 0;
   std::atomic<std::size_t> ring_bytes_ = 0;
   std::atomic<std::uint64_t> messages_count_ = 0;
@@ -275,7 +278,7 @@ void Reactor::Loop::on_accepted(tcp::socket socket) {
   connection->host_index = connections_.size();
   connections_.push_back(connection);
   connection_count_ = connections_.size();
-  if (newcomers_.size() >= options_.strangers) end_oldest_stranger();
+  if (newcomers_.size() >= options_.strangers && end_oldest_stranger()) fanout_.tally().count_limit(Limit::strangers);
   newcomers_.push_back(connection);
   connection->start();
 }
@@ -325,13 +328,18 @@ void Reactor::Loop::sweep_later() {
 void Reactor::Loop::sweep() {
   const Now now = Now::read();
   std::vector<std::shared_ptr<Connection>> due;
+  std::size_t blocked = 0;
   for (const auto& each : connections_) {
     if (each->next_tick() <= now.steady) due.push_back(each);
+    const Session* const session = std::as_const(*each).session();
+    if (session != nullptr && session->blocked_since()) ++blocked;
   }
+  blocked_count_ = blocked;
   for (const auto& each : due) each->on_tick(now);
   fanout_.on_tick(now);
   session_count_ = fanout_.sessions();
   group_count_ = fanout_.groups();
+  subscription_count_ = fanout_.subscriptions();
   ring_bytes_ = fanout_.ring_bytes();
   messages_count_ = messages_written;
   bytes_count_ = bytes_written;

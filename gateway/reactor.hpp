@@ -54,6 +54,8 @@ struct ReactorOptions {
 struct ReactorCounters {
   std::size_t connections = 0;  ///< sockets, also those that are not upgraded yet
   std::size_t sessions = 0;
+  std::size_t subscriptions = 0;  ///< those of one socket to one group are one
+  std::size_t blocked = 0;        ///< sessions whose socket takes nothing of what there is for it
   std::size_t groups = 0;
   std::size_t ring_bytes = 0;
   std::uint64_t messages_written = 0;

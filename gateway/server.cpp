@@ -263,10 +263,12 @@ class Server::Column {
             engine_.snapshot_disk_bytes(),
             engine_.commits(),
             engine_.frames(),
+            engine_.backlogs(),
             tailer_.stats(),
             tailer_.lags(),
             mutator_.stats(),
-            disk_budget_.bytes(tailer_.stats().size)};
+            disk_budget_.bytes(tailer_.stats().size),
+            reader_.pool()};
   }
 
   [[nodiscard]] InspectSources inspect_sources(const std::string& conninfo) {

@@ -44,7 +44,8 @@ void Session::on_bytes(std::span<char> bytes, Now now) {
   heard_at_ = now.steady;
   begin_rate_window(now);
   bytes_in_window_ += bytes.size();
-  if (bytes_in_window_ > fanout_.options().input_bytes_per_second) {
+  if (!closing() && bytes_in_window_ > fanout_.options().input_bytes_per_second) {
+    fanout_.tally().count_limit(Limit::messages);
     close(close_code::rate_limited, "too many bytes in a second");
   }
   take(bytes, now);
@@ -72,7 +73,10 @@ void Session::on_event(const WsEvent& event, Now now) {
     return close(event.code, event.text);
   }
   if (closing()) return;
-  if (!within_rates(event.kind)) return close(close_code::rate_limited, "too many frames in a second");
+  if (!within_rates(event.kind)) {
+    fanout_.tally().count_limit(Limit::messages);
+    return close(close_code::rate_limited, "too many frames in a second");
+  }
   if (event.kind == WsEvent::Kind::message) {
     message_since_.reset();
     on_message(event.text, now);
@@ -136,7 +140,10 @@ void Session::on_hello(const Hello& hello, Now now) {
   }
   ticket_token_ = {};
   principal_ = std::move(verified.value());
-  if (!takes_place()) return close(close_code::rate_limited, "too many connections of this principal");
+  if (!takes_place()) {
+    fanout_.tally().count_limit(Limit::principal_connections);
+    return close(close_code::rate_limited, "too many connections of this principal");
+  }
   authenticated_ = true;
   phase_ = Phase::open;
   if (hello.client) {
@@ -217,10 +224,14 @@ void Session::handle(const Hello&, Now) {
 void Session::handle(const Subscribe& subscribe, Now) {
   const std::string& id = subscribe.id;
   if (has(id)) return refuse(id, ErrorCode::duplicate_subscription);
-  if (subscription_count() >= fanout_.options().subscriptions) return refuse(id, ErrorCode::too_many_subscriptions);
+  if (subscription_count() >= fanout_.options().subscriptions) {
+    fanout_.tally().count_limit(Limit::subscriptions);
+    return refuse(id, ErrorCode::too_many_subscriptions);
+  }
   auto result = bind_subscription(fanout_.model(), principal_, subscribe);
   if (const auto* refusal = std::get_if<SubscribeRefusal>(&result)) return refuse(id, *refusal);
   if (!fanout_.has_room_for(std::get<Bound>(result).spec->id)) {
+    fanout_.tally().count_limit(Limit::groups);
     return refuse(id, SubscribeRefusal{ErrorCode::unavailable, std::string(constant_text(ErrorCode::unavailable)),
                                        fanout_.model().retry_after, "limit.groups is reached"});
   }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "gateway/protocol.hpp"
 
@@ -54,6 +55,21 @@ class Times {
   Count sum_us_;
 };
 
+/// The limits of a reactor and its clients.
+enum class Limit : std::uint8_t {
+  strangers,
+  connections,
+  principal_connections,
+  subscriptions,
+  groups,
+  messages,
+  rings
+};
+/// As the configuration calls them.
+inline constexpr std::array<std::string_view, 7> limit_names{
+    "limit.strangers", "limit.connections", "limit.principal_connections", "limit.subscriptions", "limit.groups",
+    "limit.messages",  "ring.total_bytes"};
+
 struct Tally {
   static constexpr std::size_t names_max = 32;  ///< of error codes, of reset reasons
 
@@ -61,10 +77,12 @@ struct Tally {
   std::array<Count, names_max> resets;           ///< by ResetReason
   std::array<Count, close_codes.size()> closes;  ///< begun or answered by this side, in the order of close_codes
   Count accepted;                                ///< sockets
-  Count not_accepted;      ///< closed at once: of an address with too many, or no descriptor was left
-  Count welcomes;          ///< accepted hellos
-  Count subscribed;        ///< names of views
-  Count resumed;           ///< of these, those that went on from a cursor
+  Count not_accepted;  ///< closed at once: of an address with too many, or no descriptor was left
+  Count welcomes;      ///< accepted hellos
+  Count subscribed;    ///< names of views
+  Count resumed;       ///< of these, those that went on from a cursor
+  std::array<Count, limit_names.size()> limits;  ///< times that each was reached
+  Count bootstraps_refused;                      ///< answers of the engine that there is no snapshot now
   Count ring_misses;       ///< times a subscription fell behind its ring and came back through history
   Times commit_to_socket;  ///< from the writer's transaction time to the reactor's write, per commit and view
   Times bootstraps;        ///< from the question to the engine's answer
@@ -81,6 +99,7 @@ struct Tally {
   }
   template <class Document>
   void count(const Document&) {}
+  void count_limit(Limit limit) { limits.at(static_cast<std::size_t>(limit)).add(); }
 
   void count_close(std::uint16_t code) {
     for (std::size_t i = 0; i < close_codes.size(); ++i) {

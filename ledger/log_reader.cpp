@@ -43,6 +43,8 @@ class Reader::Work : public std::enable_shared_from_this<Work> {
         readers_(executor_, connect_options(conninfo, options, "viewgate read"), options.connections_max),
         lockers_(executor_, connect_options(conninfo, options, "viewgate snapshot"), options.connections_max) {}
 
+  [[nodiscard]] pg::PoolStats pool() const { return readers_.stats(); }
+
   void stop() {
     stopped_ = true;
     readers_.close();
@@ -300,6 +302,7 @@ Reader::Reader(boost::asio::io_context& io, const std::string& conninfo, ReaderO
 
 Reader::~Reader() { stop(); }
 
+pg::PoolStats Reader::pool() const { return work_->pool(); }
 void Reader::stop() { work_->stop(); }
 
 void Reader::read(std::string space, Position after, std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,

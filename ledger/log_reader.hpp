@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "ledger/pg/pool_stats.hpp"
 #include "ledger/ports.hpp"
 
 namespace boost::asio {
@@ -37,6 +38,9 @@ class Reader final : public LogReader {
                 std::function<void(Result<Position>)> done) override;
 
   void receipts(ReceiptsQuery query, std::function<void(Result<ReceiptsPage>)> done) override;
+
+  /// Of the connections that read; each snapshot has another one beside it for its lock.
+  [[nodiscard]] pg::PoolStats pool() const;
 
   void stop();
 

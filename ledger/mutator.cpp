@@ -97,7 +97,11 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
     bell_.close();
   }
 
-  [[nodiscard]] MutatorStats stats() const { return stats_; }
+  [[nodiscard]] MutatorStats stats() const {
+    MutatorStats out = stats_;
+    out.pool = writers_.stats();
+    return out;
+  }
 
  private:
   struct Pending {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 
+#include "ledger/pg/pool_stats.hpp"
 #include "ledger/ports.hpp"
 
 namespace boost::asio {
@@ -52,6 +53,7 @@ struct MutatorStats {
   std::uint64_t retries = 0;
   std::uint64_t failures = 0;  ///< requests that were answered by an error
   std::size_t waiting = 0;     ///< requests that wait now
+  pg::PoolStats pool;          ///< of the connections that write
 };
 
 class Mutator final : public Mutations {

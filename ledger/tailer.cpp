@@ -408,12 +408,16 @@ pg::Task<void> Tailer::Runner::send_canary() {
   pg::Params params(1, canary_);
   auto sent = co_await look_.exec(std::move(sql), std::move(params), options_.time_max);
   if (!sent) co_return sent.error();
+  ++stats_.canaries;
   co_return Result<void>();
 }
 
 void Tailer::Runner::hear(std::string_view payload) {
   if (options_.ignore_notifications) return;
-  if (payload == canary_) return plan_.on_canary_heard();
+  if (payload == canary_) {
+    ++stats_.canaries_heard;
+    return plan_.on_canary_heard();
+  }
   if (payload.starts_with(kCanary)) return;
   ++stats_.notified;
   wake();

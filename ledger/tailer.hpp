@@ -48,6 +48,8 @@ struct TailerStats {
   Wakeups wakeups = Wakeups::poll;
   std::uint64_t looks = 0;
   std::uint64_t notified = 0;  ///< hints that arrived
+  std::uint64_t canaries = 0;  ///< notifications to itself that it sent
+  std::uint64_t canaries_heard = 0;
   std::uint64_t numbered = 0;
   std::uint64_t parts = 0;
   std::uint64_t changes = 0;

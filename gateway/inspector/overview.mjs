@@ -62,6 +62,7 @@ export class OverviewPane {
     /** @type {any[]} */
     this.nodes = [];
     this.nodesFault = '';
+    this.nodesCard = this.others();
     /** @type {{at: number, commits: number, documents: number} | undefined} */
     this.before = undefined;
   }
@@ -75,6 +76,7 @@ export class OverviewPane {
       this.nodes = [];
       this.nodesFault = /** @type {Error} */ (error).message;
     }
+    this.nodesCard.replaceWith((this.nodesCard = this.others()));
   }
 
   /** @param {any} overview */
@@ -82,7 +84,7 @@ export class OverviewPane {
     this.showVerdict(verdictOf(overview));
     this.showTiles(overview);
     this.showStages(overview.subscriptions);
-    fill(this.tables, this.spaces(overview), this.others(), this.reactors(overview));
+    fill(this.tables, this.spaces(overview), this.nodesCard, this.reactors(overview));
   }
 
   /** @param {Verdict} verdict */

@@ -76,6 +76,10 @@ Pool::Pool(asio::any_io_executor executor, ConnectOptions options, std::size_t c
 
 Pool::~Pool() { close(); }
 
+PoolStats Pool::stats() const {
+  return {state_->size_max, state_->leased.size(), state_->idle.size(), state_->waiters.size()};
+}
+
 void Pool::close() {
   state_->closed = true;
   state_->idle.clear();

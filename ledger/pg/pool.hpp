@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "ledger/pg/connection.hpp"
+#include "ledger/pg/pool_stats.hpp"
 
 namespace viewgate::ledger::pg {
 
@@ -39,6 +40,8 @@ class Pool {
   /// An idle connection, or a new one, or the next that comes back. Errors: those of connect; timeout when all stay in
   /// use.
   Task<Lease> acquire(std::chrono::milliseconds time_max);
+
+  [[nodiscard]] PoolStats stats() const;
 
   /// Ends what runs on leased connections and refuses more.
   void close();

@@ -45,6 +45,15 @@ class Operators : public Row {
     EXPECT_TRUE(socket.wait_closed());
     return out;
   }
+  static Answer metrics(std::uint16_t port) {
+    RawSocket socket(port);
+    socket.send(std::string("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ") + credential +
+                "\r\n\r\n");
+    Answer out;
+    out.head = socket.read_until("\r\n\r\n");
+    out.body = socket.read_until("process_max_fds ");
+    return out;
+  }
   static std::uint16_t hello_code(std::uint16_t port, const std::string& token) {
     WsClient client(port);
     client.send(R"({"type":"hello","protocol":1,"token":")" + token + "\"}");

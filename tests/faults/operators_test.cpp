@@ -169,20 +169,38 @@ TEST_F(Operators, whom_a_trusted_proxy_speaks_for_is_counted_and_whom_another_cl
   EXPECT_FALSE(comes_in(direct, "192.0.2.3")) << "the peer is no proxy: it is the client, whatever it claims";
 }
 
+TEST_F(Operators, limits_that_were_reached_and_what_is_open_are_counted) {
+  GatewayOptions few = options();
+  few.set("--threads", "1");
+  few.set("--limit-subscriptions", "1");
+  GatewayProcess gateway(few);
+  const std::string space = line.new_space();
+  WsClient client(gateway.port(), line.reader());
+  client.open({.id = "first", .space = space});
+  client.send(subscribe_text({.id = "second", .space = space}));
+  EXPECT_EQ(client.next_of("error").plain("code"), "too_many_subscriptions");
+  const std::uint16_t port = admin_port(gateway);
+  EXPECT_THAT(metrics(port).body, HasSubstr("viewgate_limits_reached_total{limit=\"limit.subscriptions\"} 1\n"));
+  // As of the last sweep.
+  EXPECT_TRUE(eventually(
+      [&] { return metrics(port).body.find("viewgate_subscriptions{reactor=\"0\"} 1\n") != std::string::npos; }));
+  EXPECT_THAT(metrics(port).body, HasSubstr("viewgate_blocked_sockets{reactor=\"0\"} 0\n"));
+  EXPECT_TRUE(
+      eventually([&] { return metrics(port).body.find("viewgate_canaries_heard_total 0\n") == std::string::npos; }));
+}
+
 TEST_F(Operators, the_metrics_of_a_node_tell_what_its_clients_had) {
   GatewayProcess gateway(options());
   const std::uint16_t port = admin_port(gateway);
   expect_a_good_client_works(line, gateway.port());
-  RawSocket socket(port);
-  socket.send(std::string("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ") + credential +
-              "\r\n\r\n");
-  const std::string head = socket.read_until("\r\n\r\n");
+  const auto [head, text] = metrics(port);
   EXPECT_THAT(head, HasSubstr("Content-Type: text/plain; version=0.0.4"));
-  const std::string text = socket.read_until("process_max_fds ");
-  for (const char* expected : {"viewgate_hellos_accepted_total 1\n", "viewgate_subscriptions_opened_total 1\n",
-                               "viewgate_database_available 1\n", "viewgate_bootstrap_seconds_count 1\n",
-                               "viewgate_commit_to_socket_seconds_count 1\n", "viewgate_spaces 1\n",
-                               "viewgate_groups 1\n", "viewgate_errors_total{code=\"forbidden\"} 0\n"}) {
+  for (const char* expected :
+       {"viewgate_hellos_accepted_total 1\n", "viewgate_subscriptions_opened_total 1\n",
+        "viewgate_database_available 1\n", "viewgate_bootstrap_seconds_count 1\n",
+        "viewgate_commit_to_socket_seconds_count 1\n", "viewgate_spaces 1\n", "viewgate_groups 1\n",
+        "viewgate_errors_total{code=\"forbidden\"} 0\n", "viewgate_pool_connections_max{pool=\"read\"} 4\n",
+        "viewgate_pool_waiting{pool=\"read\"} 0\n"}) {
     EXPECT_THAT(text, HasSubstr(expected));
   }
   EXPECT_THAT(ask(gateway.port(), "GET", "/metrics").head, StartsWith("HTTP/1.1 404 ")) << "not on the public port";

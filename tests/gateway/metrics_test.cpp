@@ -62,6 +62,7 @@ TEST(Metrics, figures_of_reactors_are_told_apart_or_summed) {
   tally.count(Error{"1", ErrorCode::forbidden, "", std::nullopt});
   tally.count(ResetRequired{"1", ResetReason::view_changed});
   tally.count_close(close_code::slow_reader);
+  tally.count_limit(Limit::groups);
   tally.count_close(4999);  // a code of the peer's that this protocol does not have
   const std::string text = metrics_text(some_reading(tally));
   EXPECT_THAT(text, HasSubstr("viewgate_build_info{version=\"1.2.3\"} 1\n"));
@@ -71,6 +72,8 @@ TEST(Metrics, figures_of_reactors_are_told_apart_or_summed) {
   EXPECT_THAT(text, HasSubstr("viewgate_errors_total{code=\"forbidden\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("viewgate_resets_total{reason=\"view_changed\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("viewgate_closes_total{code=\"4008\",name=\"slow_reader\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("viewgate_limits_reached_total{limit=\"limit.groups\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("viewgate_limits_reached_total{limit=\"ring.backlog_bytes\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("viewgate_wakeups_trusted 1\n"));
   EXPECT_THAT(text, HasSubstr("viewgate_groups 5\n"));
 }
