@@ -199,7 +199,7 @@ TEST_F(Operators, the_metrics_of_a_node_tell_what_its_clients_had) {
        {"viewgate_hellos_accepted_total 1\n", "viewgate_subscriptions_opened_total 1\n",
         "viewgate_database_available 1\n", "viewgate_bootstrap_seconds_count 1\n",
         "viewgate_commit_to_socket_seconds_count 1\n", "viewgate_spaces 1\n", "viewgate_groups 1\n",
-        "viewgate_errors_total{code=\"forbidden\"} 0\n", "viewgate_pool_connections_max{pool=\"read\"} 4\n",
+        "viewgate_errors_total{code=\"forbidden\"} 0\n", "viewgate_pool_connections_max{pool=\"read\"} 2\n",
         "viewgate_pool_waiting{pool=\"read\"} 0\n"}) {
     EXPECT_THAT(text, HasSubstr(expected));
   }
