@@ -5,6 +5,7 @@
 #include <random>
 
 #include "loadtest/histogram.hpp"
+#include "loadtest/peers/marks.hpp"
 #include "loadtest/population.hpp"
 #include "loadtest/recorder.hpp"
 #include "loadtest/schedule.hpp"
@@ -169,6 +170,29 @@ TEST(Population, each_commit_reaches_the_groups_that_it_touches) {
   EXPECT_EQ(std::unique(filters.begin(), filters.end()) - filters.begin(), 50);
   EXPECT_EQ(stopped, 10U);
   EXPECT_EQ(folding, 17U);
+}
+
+TEST(MarkScanner, finds_each_mark_once_wherever_the_bytes_are_cut) {
+  const std::string bytes = "frame" + marked_text({Clock::time_point(123456789ns), 41}, 60) + "{}" +
+                            marked_text({Clock::time_point(2ns), 42}, 10) +
+                            marked_text({Clock::time_point(3ns), 43}, 40);
+  for (std::size_t first = 0; first <= bytes.size(); ++first) {
+    for (const std::size_t second : {first, (first + bytes.size()) / 2}) {
+      MarkScanner scanner;
+      std::vector<std::uint32_t> numbers;
+      Clock::time_point due;
+      const auto found = [&](const Mark& mark) {
+        numbers.push_back(mark.number);
+        if (mark.number == 41) due = mark.due;
+      };
+      const std::string_view all = bytes;
+      scanner.scan(all.substr(0, first), found);
+      scanner.scan(all.substr(first, second - first), found);
+      scanner.scan(all.substr(second), found);
+      ASSERT_EQ(numbers, (std::vector<std::uint32_t>{41, 42, 43})) << first << " " << second;
+      ASSERT_EQ(due, Clock::time_point(123456789ns));
+    }
+  }
 }
 
 }  // namespace
