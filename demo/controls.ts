@@ -98,6 +98,12 @@ function radios(selector: string, name: string, values: readonly string[], label
   );
 }
 
+/** What the page server says of pgbench. */
+interface Rate {
+  readonly rate: number | 'full';
+  readonly failure: string | null;
+}
+
 const rates = [0, 10, 100, 1000, 'full'] as const;
 
 /** The slider of pgbench's rate: its places are the rates above, and it shows what the server runs. */
@@ -128,8 +134,9 @@ export class RateSlider {
     this.sending = true;
     try {
       const body = JSON.stringify({ rate: this.chosen() });
-      await fetch('/rate', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-      this.describe(this.chosen(), false);
+      const answer = await fetch('/rate', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+      if (answer.ok) this.told((await answer.json()) as Rate);
+      else this.text.textContent = `the rate is as it was: ${(await answer.text()).trim()}`;
     } catch {
       this.text.textContent = 'the demo server does not answer';
     } finally {
@@ -140,14 +147,18 @@ export class RateSlider {
   private async look(): Promise<void> {
     if (this.sending || document.activeElement === this.slider) return;
     try {
-      const answer = (await (await fetch('/rate')).json()) as { rate: number | 'full'; failure: string | null };
+      const answer = (await (await fetch('/rate')).json()) as Rate;
       const place = rates.findIndex((rate) => rate === answer.rate);
       if (place >= 0) this.slider.value = String(place);
-      if (answer.failure !== null) this.text.textContent = `pgbench ended: ${answer.failure}`;
-      else this.describe(answer.rate, false);
+      this.told(answer);
     } catch {
       this.text.textContent = 'the demo server does not answer';
     }
+  }
+
+  private told({ rate, failure }: Rate): void {
+    if (failure === null) this.describe(rate, false);
+    else this.text.textContent = `pgbench does not run: ${failure}`;
   }
 
   private describe(rate: number | 'full', isChanging: boolean): void {

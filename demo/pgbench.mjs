@@ -32,12 +32,13 @@ export class Pgbench {
     return this.#child !== undefined;
   }
 
-  /** One change after the other; resolves when the new rate is in force. */
+  /** One change after the other; resolves when the new rate is in force, or `failure` says why it is not yet. */
   setRate(rate) {
     this.#changing = this.#changing.then(async () => {
       if (rate === this.#rate && (rate === 0 || this.isRunning)) return;
       this.#rate = rate;
       await this.#stop();
+      this.failure = undefined;
       if (rate > 0) this.#start();
     });
     return this.#changing;
@@ -45,9 +46,18 @@ export class Pgbench {
 
   #start() {
     const limit = this.#rate === Infinity ? [] : ['-R', String(this.#rate)];
+    let program;
+    let database;
+    try {
+      program = join(postgresPrograms(), 'pgbench');
+      database = this.#database();
+    } catch (error) {
+      // PostgreSQL is on its way up, or away for a moment.
+      return this.#startLater(error.message);
+    }
     // -n: no vacuum, which would wait for others. Nothing else of it is changed.
-    const args = ['-n', '-c', String(this.#clients), '-j', '1', ...limit, '-T', String(day), this.#database()];
-    const child = spawn(join(postgresPrograms(), 'pgbench'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const args = ['-n', '-c', String(this.#clients), '-j', '1', ...limit, '-T', String(day), database];
+    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.on('data', (data) => (said = (said + data).slice(-2000)));
     child.on('error', (error) => (said = error.message));
@@ -55,11 +65,16 @@ export class Pgbench {
       if (this.#child !== child) return;
       // It was not asked to end: the database went away, or its day is over. It comes back by itself.
       this.#child = undefined;
-      this.failure = said.trim().split('\n').pop() ?? '';
-      this.#restart = setTimeout(() => this.#start(), pauseAfterFailure);
+      this.#startLater(said.trim().split('\n').pop() ?? '');
     });
     child.on('spawn', () => (this.failure = undefined));
     this.#child = child;
+    return undefined;
+  }
+
+  #startLater(failure) {
+    this.failure = failure;
+    this.#restart = setTimeout(() => this.#start(), pauseAfterFailure);
   }
 
   #stop() {

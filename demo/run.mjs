@@ -25,7 +25,10 @@ let gateway;
 let server;
 let address;
 let isStopping = false;
-let isKilling = false;
+/** The one whose end is wanted. */
+let killed;
+/** Under way: the end of one gateway and the start of the next. */
+let killing;
 /** Where the gateway listens: chosen by the system the first time, the same from then on, since pages know no other. */
 let listens = '127.0.0.1:0';
 
@@ -68,6 +71,7 @@ async function startPages() {
 /** What `viewgate serve --embedded` runs: no TCP, and one socket, whose folder PostgreSQL writes beside its process id. */
 function embeddedDatabase() {
   const socket = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')[4];
+  if (!socket) throw new Error('PostgreSQL is still on its way up');
   return `host='${socket}' port=5432 user=postgres dbname=viewgate`;
 }
 
@@ -75,32 +79,40 @@ async function startGateway(origin) {
   rmSync(readyFile, { force: true });
   const flags = ['--embedded', directory, '--listen', listens, '--ready-file', readyFile, '--origins', origin];
   flags.push('--time-drain', '1s');
-  gateway = spawn(viewgate, ['serve', ...flags], { stdio: ['ignore', 'inherit', 'inherit'] });
-  gateway.once('error', (error) => {
+  const child = spawn(viewgate, ['serve', ...flags], { stdio: ['ignore', 'inherit', 'inherit'] });
+  gateway = child;
+  child.once('error', (error) => {
     process.stderr.write(`${viewgate}: ${error.message}\n`);
     void stop(1);
   });
-  gateway.once('exit', (code, signal) => {
-    if (isStopping || isKilling) return;
+  child.once('exit', (code, signal) => {
+    if (isStopping || child === killed) return;
     process.stderr.write(`the gateway ended with ${code ?? signal}\n`);
     void stop(1);
   });
-  while (!isStopping && !(existsSync(readyFile) && readFileSync(readyFile, 'utf8').includes(':'))) {
+  while (!(existsSync(readyFile) && readFileSync(readyFile, 'utf8').includes(':'))) {
+    // Also where it ended by itself: its exit stops everything.
+    if (isStopping) throw new Error('the demo is stopping');
     await new Promise((next) => setTimeout(next, 50));
   }
   listens = readFileSync(readyFile, 'utf8').trim();
 }
 
-/** As a crash: nobody is told anything. PostgreSQL goes down with it, and comes back with the next one. */
-async function killGateway() {
-  if (isKilling || isStopping) return;
-  isKilling = true;
-  try {
-    await end(gateway, 'SIGKILL');
-    await startGateway(new URL(server.url).origin);
-  } finally {
-    isKilling = false;
-  }
+/**
+ * As a crash: nobody is told anything. PostgreSQL goes down with it, and comes back with the next one. Whoever asks while that is under
+ * way waits for the same one.
+ */
+function killGateway() {
+  killing ??= replaceGateway().finally(() => (killing = undefined));
+  return killing;
+}
+
+async function replaceGateway() {
+  // Until the first one listens there is nothing to replace.
+  if (isStopping || address === undefined) throw new Error('the gateway is not up');
+  killed = gateway;
+  await end(gateway, 'SIGKILL');
+  await startGateway(new URL(server.url).origin);
 }
 
 try {

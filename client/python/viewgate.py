@@ -130,9 +130,9 @@ class LiveView:
         elif kind == "unsubscribed":
             raise Refused(document["reason"], "the view was ended")
         elif kind == "reset_required":
-            self.position = None  # a snapshot follows by itself and replaces the set
+            return self._reset(document["reason"])
         elif kind == "subscribed":
-            self._channel, self.context = document["channel"], document["context"]
+            self._channel, self.context, self._parts = document["channel"], document["context"], []
             self._staging = None if document.get("resumed", False) else {}
         elif document.get("channel") != self._channel:
             return None
@@ -146,6 +146,15 @@ class LiveView:
         elif kind == "commit":
             return self._commit(document)
         return None
+
+    def _reset(self, reason):
+        """A snapshot follows by itself and replaces the set; parts of a commit that was not whole are void."""
+        self.position, self._parts, self._channel = None, [], None
+        if reason != "authorization_changed" or not self.records:
+            return None
+        # Maybe they may not be seen any more: they are not kept until the new ones are there.
+        gone, self.records = list(self.records), {}
+        return Change(self, self.sequence, True, [], [], gone, [])
 
     def _refused(self, error):
         if error["code"] == "cursor_invalid":

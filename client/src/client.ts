@@ -39,7 +39,7 @@ export interface ClientOptions {
   readonly token: () => Promise<string> | string;
   /** Of a record's JSON text; default JSON.parse, which rounds what a double cannot hold. See `parseLossless` and `columns`. */
   readonly parse?: (text: string, view: string) => unknown;
-  /** Where sets and cursors outlive the page: see `indexedDbStore`. */
+  /** Where sets and cursors outlive the page: see `indexedDbStorage`. */
   readonly store?: Store;
   /** Default: the global WebSocket. */
   readonly WebSocket?: SocketConstructor;
@@ -214,6 +214,7 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   /** @internal */
   forgetStored(): void {
     this.options.store?.clear();
+    for (const extension of this.allExtensions) extension.forget();
   }
 
   /** @internal */

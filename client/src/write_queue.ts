@@ -82,6 +82,13 @@ export class WriteQueue {
     for (const entry of this.entries) entry.isSent = false;
   }
 
+  /** Gives up whatever has no receipt. The numbers stay used: some of it may have been taken. */
+  forget(): Entry[] {
+    this.connected();
+    this.ownVersions.clear();
+    return this.entries.splice(0);
+  }
+
   /** Entries whose text has become final now, to be stored. What has bases waits for the receipts of all before it. */
   settle(): Entry[] {
     const out: Entry[] = [];

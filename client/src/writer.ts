@@ -69,6 +69,7 @@ export class Writer<M extends AnyModel = Untyped> {
     this.send = gate.extend({
       greeting: { client: this.client },
       document: (text) => this.document(text),
+      forget: () => this.forget(),
       stepped: () => this.stepped(),
     });
   }
@@ -204,6 +205,19 @@ export class Writer<M extends AnyModel = Untyped> {
       }, error.retry_after ?? retryDefault);
     }
     this.save(queue);
+  }
+
+  /** What one principal did is neither sent for the next one nor shown to them. */
+  private forget(): void {
+    const message = 'given up without an answer: the token that came after it is of somebody else, or the access was revoked';
+    this.settled = [];
+    for (const queue of this.queues.values()) {
+      const given = queue.forget();
+      this.watchFor(queue);
+      this.save(queue);
+      for (const entry of given) this.reject(entry, new MutationRejected('signed_out', message));
+    }
+    this.listeners.tell();
   }
 
   private reject(entry: Entry, error: MutationRejected): void {

@@ -115,6 +115,7 @@ export function tellRejection(reason: string, groups: object): void {
     forbidden: 'you may not do this',
     not_found: 'the card is not there any more',
     already_exists: 'the card is there already',
+    signed_out: 'somebody else has signed in',
   };
   toast(`Taken back: ${why[reason] ?? reason.replace(/_/g, ' ')}.`, 'bad');
 }

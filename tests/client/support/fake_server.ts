@@ -38,6 +38,11 @@ export class FakeServer {
     for (const socket of this.sockets.keys()) socket.terminate();
   }
 
+  /** Closes every connection with this code. */
+  end(code: number): void {
+    for (const socket of this.sockets.keys()) socket.close(code);
+  }
+
   say(text: string): void {
     for (const socket of this.sockets.keys()) socket.send(text);
   }

@@ -212,6 +212,41 @@ describe('writing', () => {
     expect(kept.stored).toEqual([{ space: '1', last: 5, texts: [] }]);
   });
 
+  it('what_one_principal_did_is_neither_sent_nor_shown_when_the_next_one_comes', async () => {
+    const kept = new Kept('c');
+    const { client, write, accounts } = open(kept);
+    await eventually('it is alice’s', () => client.principal === 'alice' && accounts.view.status === 'live');
+    server.principal = 'bob';
+    server.cut();
+    await eventually('it is offline', () => client.status === 'offline');
+    const told: string[] = [];
+    write.onRejected((error) => told.push(error.reason));
+    const reason = reasonOf(accounts.create({ id: 77, a: 3, b: 'secret of alice' }));
+    expect(accounts.get([77])?.b).toBe('secret of alice');
+    // The first moment in which bob is there: nothing of alice's may be seen, or sent, from then on.
+    const seen: unknown[] = [];
+    client.onState(() => client.principal === 'bob' && client.status === 'online' && seen.push(accounts.get([77])));
+    expect(await reason).toBe('signed_out');
+    await eventually('it is bob’s', () => client.principal === 'bob' && accounts.view.status === 'live');
+    expect(seen.length).toBeGreaterThan(0);
+    expect(seen.filter((record) => record !== undefined)).toEqual([]);
+    expect([accounts.get([77]), write.unanswered, told]).toEqual([undefined, 0, ['signed_out']]);
+    expect(kept.stored.flatMap(({ texts }) => texts)).toEqual([]);
+    expect(server.received.filter(({ type }) => type === 'mutate')).toEqual([]);
+    // What comes after is sent again.
+    expect(await reasonOf(accounts.create({ id: 78, a: 4, b: 'x' }))).toBe('applied');
+  });
+
+  it('a_revocation_takes_back_what_was_not_answered', async () => {
+    const { client, write, accounts } = open();
+    await eventually('it is live', () => accounts.view.status === 'live');
+    server.ledger.desk.lost = 1;
+    const reason = reasonOf(accounts.create({ id: 77, a: 3, b: 'x' }));
+    server.end(4005);
+    expect(await reason).toBe('signed_out');
+    expect([client.status, write.unanswered, accounts.get([77])]).toEqual(['denied', 0, undefined]);
+  });
+
   it('a_record_that_a_change_takes_out_of_the_view_leaves_at_once', async () => {
     const { accounts } = open(undefined, 'overdrawn', {});
     await accounts.view.whenReady();

@@ -1,0 +1,50 @@
+// Goal: the Python client shows nothing that is void. Method: documents are given to it one by one, without a socket.
+
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const folder = fileURLToPath(new URL('../../../client/python', import.meta.url));
+
+/** Gives the documents to a view, and what it holds after each of them. Its sockets are of no use here, so their package may be missing. */
+const script = `
+import json, sys, types
+sys.dont_write_bytecode = True
+sys.modules["websockets"] = types.ModuleType("websockets")
+sys.path.insert(0, sys.argv[1])
+from viewgate import LiveView, loads
+view = LiveView("url", lambda: "token", "view", "space")
+view._staging, view._parts, view._channel = None, [], None
+for line in sys.stdin:
+    view._take(loads(line))
+    print(json.dumps([[key, record["a"]] for key, record in view.records.items()]))
+`;
+
+function fold(documents: readonly object[]): unknown[] {
+  const input = documents.map((document) => JSON.stringify(document)).join('\n');
+  const output = execFileSync('/usr/bin/python3', ['-c', script, folder], { input, encoding: 'utf8' });
+  return output.trim().split('\n').map((line) => JSON.parse(line) as unknown);
+}
+
+const subscribed = { type: 'subscribed', id: 'view', channel: 'c', context: 'x', resumed: false };
+const set = (a: number): object[] => [
+  subscribed,
+  { type: 'snapshot', channel: 'c', records: [{ key: [1], record: { id: 1, a } }] },
+  { type: 'ready', channel: 'c', sequence: String(a), position: 'p', head: String(a) },
+];
+const part = { type: 'commit', channel: 'c', sequence: '6', last: false, events: [{ kind: 'updated', key: [1], changed: { a: 6 } }] };
+const reset = (reason: string): object => ({ type: 'reset_required', id: 'view', reason });
+const entered = { kind: 'entered', key: [2], record: { id: 2, a: 10 } };
+const commit = { type: 'commit', channel: 'c', sequence: '10', position: 'p', events: [entered] };
+
+describe('the Python client', () => {
+  it('parts_of_a_commit_that_a_reset_interrupts_are_dropped', () => {
+    const held = fold([...set(5), part, reset('view_changed'), ...set(9), commit]);
+    expect(held.pop()).toEqual([['[1]', 9], ['[2]', 10]]);
+  });
+
+  it('after_authorization_changed_the_old_records_are_gone_at_once_and_after_another_reset_they_stay', () => {
+    expect(fold([...set(5), reset('authorization_changed')]).pop()).toEqual([]);
+    expect(fold([...set(5), reset('history_pruned')]).pop()).toEqual([['[1]', 5]]);
+  });
+});
