@@ -11,19 +11,19 @@ export interface OrderOptions<T> {
   readonly where?: (record: T) => boolean;
 }
 
-/** What a change is for somebody who sees only records that `admits` lets pass. */
-export function filtered<T>(change: Change<T>, admits: (item: Item<T>) => boolean): Change<T> {
+/** What a change is for somebody who sees only records that `admits` lets pass, and has seen those that `had` says. */
+function filtered<T>(change: Change<T>, admits: (item: Item<T>) => boolean, had: (item: Item<T>) => boolean): Change<T> {
   const entered = change.entered.filter(admits);
-  const left = change.left.filter(admits);
+  const left = change.left.filter(had);
   const updated: Updated<T>[] = [];
   for (const each of change.updated) {
-    const was = admits(each.before);
+    const was = had(each.before);
     const is = admits(each.after);
     if (was && is) updated.push(each);
     else if (was) left.push(each.before);
     else if (is) entered.push(each.after);
   }
-  return { ...change, entered, updated, left, deleted: change.deleted.filter(admits) };
+  return { ...change, entered, updated, left, deleted: change.deleted.filter(had) };
 }
 
 export function isEmpty<T>({ entered, updated, left, deleted }: Change<T>): boolean {
@@ -81,7 +81,7 @@ export class Ordered<T> implements Collection<T> {
     this.options.by?.(a.record, b.record) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
   private follow(all: Change<T>): void {
-    const told = filtered(all, this.admits);
+    const told = filtered(all, this.admits, ({ key }) => this.byKey.has(key));
     // The first change of a source that was looked at already tells what is here.
     const change = { ...told, entered: told.entered.filter((item) => this.byKey.get(item.key) !== item) };
     if (isEmpty(change)) return;
@@ -102,6 +102,7 @@ export class Ordered<T> implements Collection<T> {
   }
 
   private remove(items: readonly Item<T>[]): void {
+    const found = items.map(({ key }) => this.byKey.get(key) as Item<T>);
     for (const { key } of items) this.byKey.delete(key);
     if (items.length * 8 > this.sorted.length) {
       const gone = new Set(items.map(({ key }) => key));
@@ -110,7 +111,11 @@ export class Ordered<T> implements Collection<T> {
       for (const item of rest) this.sorted.push(item);
       return;
     }
-    for (const item of items) this.sorted.splice(this.place(item), 1);
+    for (const item of found) {
+      const at = this.place(item);
+      // Where it is not, the order is another than it was: the list loses the right one all the same.
+      this.sorted.splice(this.sorted[at] === item ? at : this.sorted.indexOf(item), 1);
+    }
   }
 
   /** Where it is, or would be. */

@@ -90,7 +90,7 @@ export interface ViewResult<T> {
 
 /**
  * A live view. Equal calls share one subscription, which lives as long as a component uses it. `by` and `where` may be written in place:
- * the latest ones count, and the list is made anew where `deps` changed.
+ * those of the first rendering count, and the list is made anew, with the ones of now, where `deps` changed.
  */
 export function useView<T = Record<string, unknown>>(name: string, options: UseViewOptions<T>, deps: readonly unknown[] = []): ViewResult<T> {
   const { leases } = useProvided();
@@ -113,14 +113,9 @@ export function useView<T = Record<string, unknown>>(name: string, options: UseV
 
 /** A collection (a view, or an optimistic one) in order. */
 export function useItems<T>(source: Collection<T>, options: OrderOptions<T> = {}, deps: readonly unknown[] = []): readonly Item<T>[] {
-  const latest = useRef(options);
-  latest.current = options;
   const store = useMemo(() => {
-    const make = (): Ordered<T> =>
-      ordered(source, {
-        by: (a, b) => latest.current.by?.(a, b) ?? 0,
-        where: (record) => latest.current.where?.(record) ?? true,
-      });
+    // One list, one order: what a later rendering says, which React may throw away, must not change the order of a list that is there.
+    const make = (): Ordered<T> => ordered(source, options);
     // What is only rendered, and maybe thrown away by React, follows nothing: whoever is mounted does.
     const first = make();
     let shown = first.list;

@@ -92,6 +92,26 @@ describe('an ordered collection', () => {
     }
   });
 
+  it('an_order_and_a_condition_that_become_others_lose_no_record_and_show_none_twice', () => {
+    for (const seed of seeds(30)) {
+      const random = new Random(seed);
+      const source = new Source();
+      source.replace(random);
+      let sign = 1;
+      let least = 2;
+      const list = ordered(source, { by: (a, b) => sign * (a.rank - b.rank), where: (card) => card.rank > least || card.id % 2 === 0 });
+      for (let i = 0; i < 40; ++i) {
+        sign = random.pick([1, -1]);
+        least = random.below(5);
+        source.commit(random, 1 + random.below(3));
+        const keys = list.list.map(({ key }) => key);
+        expect(new Set(keys).size, `seed ${seed}`).toBe(keys.length);
+        for (const item of list.list) expect(item, `seed ${seed}`).toBe(source.item(item.key));
+        for (const item of source.items()) if (item.record.id % 2 === 0) expect(keys, `seed ${seed}`).toContain(item.key);
+      }
+    }
+  });
+
   it('the_list_is_the_same_array_until_something_in_it_changes', () => {
     const random = new Random(3);
     const source = new Source();

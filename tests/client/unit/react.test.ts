@@ -4,7 +4,7 @@
 
 import { optimistic, connect, writer, type Client, type SocketConstructor, type Writer } from '@viewgate/client';
 import { useItems, useMutation, useRecord, useStatus, useView, Viewgate } from '@viewgate/react';
-import { createElement, memo, StrictMode, Suspense, useMemo, useState, type ReactElement } from 'react';
+import { createElement, memo, startTransition, StrictMode, Suspense, useMemo, useState, type ReactElement } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -150,6 +150,36 @@ describe('the hooks', () => {
     server.ledger.states('1').push(new Map([1, 2, 3].map((id) => [id, { id, a: id, b: 'x' }])));
     choose(0);
     await eventually('the other is there', () => container.textContent === '3 2 1');
+  });
+
+  it('a_list_that_a_transition_is_about_to_replace_stays_whole_and_in_its_order', async () => {
+    server.ledger.states('1').push(new Map(Array.from({ length: 40 }, (_, id) => [id, { id, a: id, b: String((id * 17) % 40).padStart(2, '0') }])));
+    const never = new Promise(() => undefined);
+    let rendered = '';
+    let choose: (order: 'a' | 'b') => void = () => undefined;
+    const List = ({ order }: { order: 'a' | 'b' }): ReactElement => {
+      rendered = order;
+      const { items } = useView<Account>('above', { space: '1', params: { low: 0 }, by: (x, y) => (x[order] < y[order] ? -1 : 1) }, [order]);
+      return createElement('p', null, items.map((item) => item.record.id).join(' '));
+    };
+    const Wait = ({ isOn }: { isOn: boolean }): null => {
+      if (isOn) throw never;
+      return null;
+    };
+    const App = (): ReactElement => {
+      const [order, setOrder] = useState<'a' | 'b'>('a');
+      choose = setOrder;
+      return createElement(Suspense, { fallback: 'waiting' }, createElement(List, { order }), createElement(Wait, { isOn: order === 'b' }));
+    };
+    show(createElement(App));
+    const ids = Array.from({ length: 40 }, (_, id) => id);
+    await eventually('it is there', () => container.textContent === ids.join(' '));
+    startTransition(() => choose('b'));
+    await eventually('the transition renders', () => rendered === 'b');
+    const states = server.ledger.states('1');
+    states.push(new Map(states[states.length - 1]).set(30, { id: 30, a: 100, b: '99' }));
+    await eventually('the record is the last one', () => container.textContent?.endsWith(' 30') ?? false);
+    expect(container.textContent).toBe([...ids.filter((id) => id !== 30), 30].join(' '));
   });
 
   it('a_record_and_a_mutation', async () => {
