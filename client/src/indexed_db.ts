@@ -20,23 +20,45 @@ export interface Storage {
   readonly store: Store;
   /** For `writer`. */
   readonly mutations: MutationStore;
-  /** At sign-out: resolves when nothing is left of this principal. */
+  /** At sign-out: resolves when nothing is left of this principal. Other pages that are open store nothing of them any more either. */
   clear(): Promise<void>;
+  /**
+   * Keeps what is stored, and leaves it to the next storage of this principal, in this page or another: for a page that goes on as somebody
+   * else. The client is closed before, and not started again. Resolves when all is written.
+   */
+  close(): Promise<void>;
 }
 
 /** Counted up whenever the form of what is stored changes. Sets are read anew then; mutations are kept. */
 const version = 1;
 const prefix = 'viewgate ';
+/**
+ * In `views` and in `mutations`: a name that every clearing replaces. Whoever was opened before it finds, in the transaction of each write,
+ * that the name is not the one of then, and writes nothing. It stands before all keys that are lists.
+ */
+const cleared = 'cleared';
+const afterMark = (): IDBKeyRange => IDBKeyRange.lowerBound([]);
+
+interface Opened {
+  readonly database: IDBDatabase;
+  /** What `cleared` was, by object store. */
+  readonly marks: { readonly views: unknown; readonly mutations: unknown };
+}
 
 /** Never rejects, and is there before the first connection: `connect({ …, store: storage.store })`. */
 export async function indexedDbStorage(options: StorageOptions): Promise<Storage> {
   const { principal, onError = () => undefined } = options;
-  const database = await open(prefix + principal).catch((error: unknown) => void onError(error));
-  const views = new IndexedDbStore(principal, database, onError);
+  const opened = await open(prefix + principal).catch((error: unknown) => void onError(error));
+  const views = new IndexedDbStore(principal, opened, onError);
+  const mutations = await mutationStore(principal, opened, onError);
   return {
     store: views,
-    mutations: await mutationStore(principal, database, onError),
+    mutations,
     clear: () => views.clear(),
+    close: () => {
+      mutations.close();
+      return views.close();
+    },
   };
 }
 
@@ -56,7 +78,7 @@ function committed(transaction: IDBTransaction): Promise<void> {
   });
 }
 
-async function open(name: string): Promise<IDBDatabase> {
+async function open(name: string): Promise<Opened> {
   // Some browsers throw here in private mode.
   const request = indexedDB.open(name, version);
   request.onupgradeneeded = () => {
@@ -70,20 +92,25 @@ async function open(name: string): Promise<IDBDatabase> {
   const database = await done(request);
   // A page with newer code must not wait for this one.
   database.onversionchange = () => database.close();
-  return database;
+  const transaction = database.transaction(['views', 'mutations']);
+  const [views, mutations] = await Promise.all(
+    ['views', 'mutations'].map((store) => done<unknown>(transaction.objectStore(store).get(cleared))),
+  );
+  return { database, marks: { views, mutations } };
 }
 
 class IndexedDbStore implements Store {
   private readonly writes = new ViewWrites();
+  private readonly database: IDBDatabase | undefined;
+  private readonly mark: unknown;
   private isWriting = false;
+  private written = Promise.resolve();
   private isOff: boolean;
 
-  constructor(
-    readonly principal: string,
-    private readonly database: IDBDatabase | void,
-    private readonly onError: (error: unknown) => void,
-  ) {
-    this.isOff = database === undefined;
+  constructor(readonly principal: string, opened: Opened | void, private readonly onError: (error: unknown) => void) {
+    this.database = opened?.database;
+    this.mark = opened?.marks.views;
+    this.isOff = opened === undefined;
   }
 
   async load(name: ViewName): Promise<StoredView | undefined> {
@@ -109,22 +136,38 @@ class IndexedDbStore implements Store {
   save(shown: readonly Shown<Subscription>[]): void {
     if (this.isOff) return;
     for (const { member, change } of shown) this.writes.add(idOf(member), member, change);
-    void this.write();
+    if (!this.isWriting) this.written = this.write();
   }
 
   /** What is shown from now on is not stored either. */
   async clear(): Promise<void> {
+    this.stop();
+    if (!this.database) return;
+    try {
+      const transaction = this.database.transaction(['views', 'records', 'mutations'], 'readwrite');
+      for (const name of Array.from(transaction.objectStoreNames)) transaction.objectStore(name).clear();
+      const mark = randomName();
+      for (const name of ['views', 'mutations']) transaction.objectStore(name).put(mark, cleared);
+      await committed(transaction);
+    } catch (error) {
+      this.onError(error);
+    }
+  }
+
+  /** What has been shown is still written. */
+  async close(): Promise<void> {
+    this.isOff = true;
+    await this.written;
+    this.database?.close();
+  }
+
+  private stop(): void {
     this.isOff = true;
     this.writes.forget();
-    if (!this.database) return;
-    const transaction = this.database.transaction(['views', 'records', 'mutations'], 'readwrite');
-    for (const name of Array.from(transaction.objectStoreNames)) transaction.objectStore(name).clear();
-    await committed(transaction).catch(this.onError);
   }
 
   /** One transaction at a time; what comes meanwhile goes into the next one, commits together. */
   private async write(): Promise<void> {
-    if (this.isWriting) return;
     this.isWriting = true;
     while (this.database && this.writes.size > 0) {
       const batch = this.writes.take();
@@ -144,6 +187,7 @@ class IndexedDbStore implements Store {
     const views = transaction.objectStore('views');
     const records = transaction.objectStore('records');
     try {
+      if ((await done<unknown>(views.get(cleared))) !== this.mark) return this.stop();
       for (const [id, write] of batch) {
         const decided = this.writes.decide(id, write, (await done(views.get(id))) as Row | undefined, Date.now());
         if (decided === undefined) continue;
@@ -197,21 +241,25 @@ interface StoredMutations {
 
 type StoredClients = Map<string, { space: string; last: number; texts: readonly string[] }[]>;
 
-/** By client. */
-async function readMutations(database: IDBDatabase, onError: (error: unknown) => void): Promise<StoredClients> {
+/** By client; undefined where it cannot be read. */
+async function readMutations(database: IDBDatabase, onError: (error: unknown) => void): Promise<StoredClients | undefined> {
   const stored: StoredClients = new Map();
   try {
     const store = database.transaction('mutations').objectStore('mutations');
-    const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll() as IDBRequest<StoredMutations[]>)]);
+    const [keys, values] = await Promise.all([
+      done(store.getAllKeys(afterMark())),
+      done(store.getAll(afterMark()) as IDBRequest<StoredMutations[]>),
+    ]);
     for (const [i, key] of (keys as [string, string][]).entries()) {
       const [client, space] = key;
       const { last = 0, texts = [] } = values[i] ?? {};
       stored.set(client, [...(stored.get(client) ?? []), { space, last, texts }]);
     }
+    return stored;
   } catch (error) {
     onError(error);
+    return undefined;
   }
-  return stored;
 }
 
 /**
@@ -220,49 +268,64 @@ async function readMutations(database: IDBDatabase, onError: (error: unknown) =>
  */
 const handover = 1_000;
 
+/** `close`: another one may take over the name. */
+type OwnMutations = MutationStore & { close(): void };
+
 /** Takes over the name and the mutations of a page that is gone, if there is one; one name is used by one page at a time. */
-async function mutationStore(principal: string, database: IDBDatabase | void, onError: (error: unknown) => void): Promise<MutationStore> {
+async function mutationStore(principal: string, opened: Opened | void, onError: (error: unknown) => void): Promise<OwnMutations> {
+  const database = opened?.database;
   const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
   // Without locks two pages could take the same name: then each page has a new one, and what a page left stays where it is.
-  const stored: StoredClients = database && locks ? await readMutations(database, onError) : new Map();
+  let stored: StoredClients = (database && locks && (await readMutations(database, onError))) || new Map();
   const unanswered = (client: string): number => (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
   const known = [...stored.keys()].sort((a, b) => unanswered(b) - unanswered(a));
   let client = randomName();
+  let release: (() => void) | undefined;
   const until = Date.now() + handover;
   for (const name of locks ? [...known, client] : []) {
     const patience = unanswered(name) > 0 ? Math.max(0, until - Date.now()) : 0;
-    if (!(await hold(locks as LockManager, `${prefix}${principal} ${name}`, patience))) continue;
+    release = await hold(locks as LockManager, `${prefix}${principal} ${name}`, patience);
+    if (release === undefined) continue;
     client = name;
     break;
   }
-  // Read again under the lock: the page before may have written until it ended.
-  if (database && known.includes(client)) (await readMutations(database, onError)).forEach((each, name) => stored.set(name, each));
+  // Read again under the lock: the page before may have written until it ended, or another one has cleared it.
+  if (database && known.includes(client)) stored = (await readMutations(database, onError)) ?? stored;
+  let isClosed = false;
   return {
     client,
     stored: stored.get(client) ?? [],
     save: async (space, last, texts) => {
-      if (!database) return;
+      // Somebody else may number under this name now: what comes too late is never stored, and so never sent.
+      if (isClosed) return new Promise(() => undefined);
+      if (!opened) return;
       try {
-        const transaction = database.transaction('mutations', 'readwrite');
-        transaction.objectStore('mutations').put({ last, texts }, [client, space]);
+        const transaction = opened.database.transaction('mutations', 'readwrite');
+        const store = transaction.objectStore('mutations');
+        const mark: IDBRequest<unknown> = store.get(cleared);
+        mark.onsuccess = () => mark.result === opened.marks.mutations && store.put({ last, texts }, [client, space]);
         await committed(transaction);
       } catch (error) {
         onError(error);
       }
     },
+    close: () => {
+      isClosed = true;
+      release?.();
+    },
   };
 }
 
-/** Takes a lock for as long as the page lives; false where another page has it, and has it still after so many milliseconds. */
-function hold(locks: LockManager, name: string, patience: number): Promise<boolean> {
+/** Takes a lock, and gives what releases it; undefined where another page has it, and has it still after so many milliseconds. */
+function hold(locks: LockManager, name: string, patience: number): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
     const end = new AbortController();
     const timer = setTimeout(() => end.abort(), patience);
     const held = locks.request(name, patience > 0 ? { signal: end.signal } : { ifAvailable: true }, (lock) => {
       clearTimeout(timer);
-      resolve(lock !== null);
-      return lock === null ? undefined : new Promise<void>(() => undefined);
+      if (lock === null) return resolve(undefined);
+      return new Promise<void>((release) => resolve(release));
     });
-    held.catch(() => resolve(false));
+    held.catch(() => resolve(undefined));
   });
 }

@@ -34,6 +34,7 @@ async function signIn(person: Person): Promise<void> {
   before?.columns.close();
   before?.cards.close();
   before?.client.close();
+  await before?.storage.close();
   // Sets and unsent changes are kept for this person, and nobody else is shown them.
   const storage = await indexedDbStorage({ principal: person.id });
   const client = connect<Model>({

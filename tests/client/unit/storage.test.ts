@@ -15,6 +15,7 @@ import {
   type Storage,
   type View,
 } from '@viewgate/client';
+import { done } from '../../../client/src/indexed_db.js';
 import { FakeLocks } from '../support/fake_locks.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
@@ -43,6 +44,14 @@ async function stored(principal = 'alice'): Promise<{ sequence: string; texts: s
   const { store } = await indexedDbStorage({ principal });
   const found = await store.load({ space: '1', view: 'above', params: { low: -5 } });
   return found && { sequence: found.sequence, texts: [...found.records].map(([, text]) => text).sort() };
+}
+
+/** The stored mutations, as they stand there. */
+async function kept(principal = 'alice'): Promise<unknown[]> {
+  const database = await done(indexedDB.open(`viewgate ${principal}`));
+  const found = await done(database.transaction('mutations').objectStore('mutations').getAll(IDBKeyRange.lowerBound([])));
+  database.close();
+  return found as unknown[];
 }
 
 function queryAt(sequence: string): string[] {
@@ -151,6 +160,63 @@ describe('a storage', () => {
     server.ledger.write(server.random, '1');
     await eventually('it went on', () => view.sequence === head());
     expect(await stored()).toBeUndefined();
+  });
+
+  it('at_sign_out_another_page_that_is_open_stores_nothing_any_more_and_the_next_one_does', async () => {
+    const [first, second] = [await open(), await open()];
+    for (const { view } of [first, second]) await view.whenReady();
+    await eventually('it is stored', async () => (await stored()) !== undefined);
+    first.client.close();
+    await first.storage.clear();
+    for (let i = 0; i < 3; ++i) {
+      server.ledger.write(server.random, '1');
+      await eventually('the other page went on', () => second.view.sequence === head());
+    }
+    await second.storage.mutations.save('1', 1, ['{"number":"1"}']);
+    await second.storage.close();
+    expect(await stored()).toBeUndefined();
+    expect(await kept()).toEqual([]);
+    const third = await open();
+    await third.view.whenReady();
+    await eventually('it is stored again', async () => (await stored()) !== undefined);
+    await third.storage.mutations.save('1', 1, ['{"number":"1"}']);
+    expect(await kept()).toEqual([{ last: 1, texts: ['{"number":"1"}'] }]);
+    expect(errors).toEqual([]);
+  });
+
+  it('a_mutation_after_sign_out_is_not_stored', async () => {
+    const { client, storage } = await open('alice', { url: 'ws://127.0.0.1:9/' });
+    const write = writer(client, { store: storage.mutations });
+    void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [1] }]);
+    await eventually('it is stored', async () => (await kept()).length === 1);
+    client.close();
+    await storage.clear();
+    expect(await kept()).toEqual([]);
+    void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [2] }]);
+    await storage.mutations.save('1', 2, ['{"number":"2"}']);
+    expect(await kept()).toEqual([]);
+  });
+
+  it('who_signs_in_twice_in_one_page_finds_what_was_done_offline', async () => {
+    const uninstall = new FakeLocks().install();
+    const first = await open('alice', { url: 'ws://127.0.0.1:9/' });
+    const write = writer(first.client, { store: first.storage.mutations });
+    void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [1] }]);
+    await eventually('it is stored', async () => (await kept()).length === 1);
+    first.client.close();
+    await first.storage.close();
+    const between = await open('bob');
+    between.client.close();
+    await between.storage.close();
+    const again = await open('alice', { url: 'ws://127.0.0.1:9/' });
+    const next = writer(again.client, { store: again.storage.mutations });
+    expect([next.client, next.unanswered]).toEqual([write.client, 1]);
+    // What the first one still asks for is not written over what the second one has.
+    void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [2] }]);
+    void next.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [3] }]);
+    await eventually('it is stored, too', async () => JSON.stringify(await kept()).includes('[3]'));
+    expect(JSON.stringify(await kept())).not.toContain('[2]');
+    uninstall();
   });
 
   it('without_a_database_everything_works_and_nothing_is_stored', async () => {
