@@ -49,7 +49,7 @@ export interface ClientOptions {
 /** `params`: values of the view's parameters; bigints are allowed. */
 export type SubscribeOptions<P = object> = { readonly space: string } & Params<P>;
 
-const systemTimers: Timers = {
+export const systemTimers: Timers = {
   set: (callback, milliseconds) => setTimeout(callback, milliseconds),
   clear: (handle) => clearTimeout(handle as Parameters<typeof clearTimeout>[0]),
   now: () => Date.now(),

@@ -135,7 +135,11 @@ export class Machine {
   open(): void {
     this.enterPhase('opening');
     this.runner.setTimer('patience', exactly(patience));
-    this.runner.openSocket();
+    try {
+      this.runner.openSocket();
+    } catch (error) {
+      this.giveUp('connection_lost', String(error));
+    }
   }
 
   greet(token: string): void {

@@ -59,7 +59,9 @@ export class TabHub {
     this.say({ type: 'welcome', principal, heartbeat: 20 });
   }
 
+  /** Before the greeting only that there is somebody. */
   ping(): void {
+    if (!this.isGreeted) return this.link.send('');
     this.say({ type: 'ping' });
   }
 

@@ -1,7 +1,9 @@
 // Several tabs, one connection. The tab that holds a lock has the socket; the others reach it over a BroadcastChannel, and each time
-// the lock changes hands they connect again, the new holder to the gateway. Where a browser has neither, each tab connects by itself.
+// the lock changes hands they connect again, the new holder to the gateway. A tab that the browser has put to sleep does not answer: then
+// another one steals the lock. Where a browser has neither, each tab connects by itself.
 
-import { Client, type ClientOptions, type SocketConstructor, type SocketLike } from './client.js';
+import { Client, systemTimers, type ClientOptions, type SocketConstructor, type SocketLike, type Timers } from './client.js';
+import { silent } from './codes.js';
 import type { AnyModel, Untyped } from './model.js';
 import { TabHub } from './tab_hub.js';
 
@@ -10,11 +12,14 @@ export interface SharedOptions extends ClientOptions {
   readonly principal: string;
 }
 
-/** What goes over the channel: of a follower's socket to the leader, and back. @form */
+/**
+ * What goes over the channel: of a follower's socket to the leader, and back, where `by` is the leader: one that has lost the lock in its
+ * sleep may believe for a moment that it still leads. An empty text says that there is a leader. @form
+ */
 type Parcel =
   | { readonly to: 'leader'; readonly from: string; readonly text: string | null }
-  | { readonly to: string; readonly text: string }
-  | { readonly to: string; readonly code: number };
+  | { readonly to: string; readonly by: string; readonly text: string }
+  | { readonly to: string; readonly by: string; readonly code: number };
 
 const pingInterval = 10_000;
 /** A tab that is gone does not say so; one that sleeps comes back and starts anew. */
@@ -39,19 +44,34 @@ class Tabs {
   /** Resolves when it is known whether another tab leads. */
   readonly decided: Promise<void>;
   private readonly name: string;
-  private readonly channel: BroadcastChannel;
+  /** Among the tabs. */
+  private readonly id = randomId();
+  private channel: BroadcastChannel;
   private readonly sockets = new Map<string, TabSocket>();
   private readonly hubs = new Map<string, { hub: TabHub; heard: number }>();
   private client: Client | undefined;
+  /** The line to the gateway, where this tab leads. */
+  private own: TabSocket | undefined;
   private letGo: (() => void) | undefined;
-  private pings: ReturnType<typeof setInterval> | undefined;
+  private pings: unknown;
+  private isQueued = false;
+  private isStealing = false;
   private isEnded = false;
 
   constructor(readonly options: SharedOptions, private readonly locks: LockManager) {
     this.name = `viewgate ${options.url} ${options.principal}`;
-    this.channel = new BroadcastChannel(this.name);
-    this.channel.onmessage = (event: MessageEvent<Parcel>) => this.receive(event.data);
+    this.channel = this.openChannel();
     this.decided = this.compete();
+  }
+
+  private get timers(): Timers {
+    return this.options.timers ?? systemTimers;
+  }
+
+  private openChannel(): BroadcastChannel {
+    const channel = new BroadcastChannel(this.name);
+    channel.onmessage = (event: MessageEvent<Parcel>) => this.receive(event.data);
+    return channel;
   }
 
   /** A WebSocket that is the leader's line, or the gateway's where this tab leads. */
@@ -77,37 +97,82 @@ class Tabs {
     this.sockets.set(socket.id, socket);
   }
 
+  /** The line to the gateway, of which the other tabs live. */
+  leadBy(socket: TabSocket): void {
+    this.own = socket;
+  }
+
+  /** Somebody holds the lock, and does not answer: the browser lets it sleep. It learns of this when it wakes. */
+  steal(): void {
+    if (this.isStealing || this.isLeader || this.isEnded) return;
+    this.isStealing = true;
+    const over = (): void => void (this.isStealing = false);
+    this.request({ steal: true }).then(over, over);
+  }
+
   leave(id: string): void {
     if (this.sockets.delete(id) && !this.isEnded) this.post({ to: 'leader', from: id, text: null });
   }
 
   post(parcel: Parcel): void {
-    this.channel.postMessage(parcel);
+    // What was on its way when this tab left reaches nobody.
+    if (!this.isEnded) this.channel.postMessage(parcel);
   }
 
   /** First only where nobody leads, so that it is known at once; then for when the leader goes. */
   private async compete(): Promise<void> {
-    if (await this.request({ ifAvailable: true })) return;
-    void this.request({}).catch(() => undefined);
+    if (!(await this.request({ ifAvailable: true }))) this.queue();
+  }
+
+  private queue(): void {
+    if (this.isQueued) return;
+    this.isQueued = true;
+    const over = (): void => void (this.isQueued = false);
+    this.request({}).then(over, over);
   }
 
   private request(options: LockOptions): Promise<boolean> {
     return new Promise((resolve, reject) => {
+      let isHeld = false;
       const held = this.locks.request(this.name, options, (lock) => {
         resolve(lock !== null);
         if (lock === null || this.isEnded) return undefined;
+        isHeld = true;
         this.lead();
         return new Promise<void>((release) => (this.letGo = release));
       });
-      held.catch(reject);
+      held.catch((error) => {
+        if (isHeld) this.stepDown();
+        reject(error);
+      });
     });
   }
 
   private lead(): void {
     this.isLeader = true;
-    this.pings = setInterval(() => this.pingAll(), pingInterval);
-    this.post({ to: 'all', code: goingAway });
+    this.pings = this.timers.set(() => this.pingAll(), pingInterval);
+    this.post({ to: 'all', by: this.id, code: goingAway });
     for (const socket of [...this.sockets.values()]) socket.over(goingAway);
+  }
+
+  /** Another tab has stolen the lock: this one follows it, and waits for its turn. */
+  private stepDown(): void {
+    if (!this.isLeader) return;
+    this.lose();
+    this.own?.over(goingAway);
+    this.queue();
+  }
+
+  private lose(): void {
+    this.isLeader = false;
+    this.timers.clear(this.pings);
+    for (const id of [...this.hubs.keys()]) this.endHub(id, goingAway);
+  }
+
+  private endHub(id: string, code?: number): void {
+    this.hubs.get(id)?.hub.end();
+    this.hubs.delete(id);
+    if (code !== undefined) this.post({ to: id, by: this.id, code });
   }
 
   private receive(parcel: Parcel): void {
@@ -115,75 +180,80 @@ class Tabs {
       if (this.isLeader && this.client !== undefined) this.serve(parcel.from, parcel.text, this.client);
       return;
     }
+    if (!('by' in parcel)) return;
     const to = parcel.to === 'all' ? [...this.sockets.values()] : [this.sockets.get(parcel.to)];
     for (const socket of to) {
+      if (parcel.to !== 'all' && !socket?.isLedBy(parcel.by)) continue;
       if ('code' in parcel) socket?.over(parcel.code);
-      else if (parcel.text !== null) socket?.heard(parcel.text);
+      else socket?.heard(parcel.text);
     }
   }
 
   private serve(from: string, text: string | null, client: Client): void {
     const known = this.hubs.get(from);
-    if (text === null) {
-      known?.hub.end();
-      this.hubs.delete(from);
-      return;
+    if (text === null) return this.endHub(from);
+    const say = (out: string): void => this.post({ to: from, by: this.id, text: out });
+    if (known === undefined) {
+      // Of a tab that was given up, or that another leader had: it starts anew.
+      if (!text.includes('"hello"')) return this.endHub(from, goingAway);
+      // There may be no connection yet, and so no greeting.
+      say('');
     }
-    // Of a tab that was given up, or that another leader had: it starts anew.
-    if (known === undefined && !text.includes('"hello"')) return this.post({ to: from, code: goingAway });
-    const close = (code: number): void => {
-      this.hubs.get(from)?.hub.end();
-      this.hubs.delete(from);
-      this.post({ to: from, code });
-    };
-    const hub = known?.hub ?? new TabHub(client, { send: (out) => this.post({ to: from, text: out }), close });
-    this.hubs.set(from, { hub, heard: Date.now() });
+    const hub = known?.hub ?? new TabHub(client, { send: say, close: (code) => this.endHub(from, code) });
+    this.hubs.set(from, { hub, heard: this.timers.now() });
     hub.receive(text);
   }
 
   private pingAll(): void {
+    this.pings = this.timers.set(() => this.pingAll(), pingInterval);
     for (const [id, { hub, heard }] of [...this.hubs]) {
-      if (Date.now() - heard < goneAfter) hub.ping();
-      else this.serve(id, null, this.client as Client);
+      if (this.timers.now() - heard < goneAfter) hub.ping();
+      else this.endHub(id);
     }
   }
 
   /** The client was closed: another tab may lead. */
   private end(): void {
     if (this.isEnded) return;
+    this.lose();
     this.isEnded = true;
-    this.isLeader = false;
-    clearInterval(this.pings);
-    for (const id of [...this.hubs.keys()]) {
-      this.hubs.get(id)?.hub.end();
-      this.post({ to: id, code: goingAway });
-    }
-    this.hubs.clear();
+    this.channel.close();
     this.letGo?.();
   }
 
   /** The client was started again. */
   private start(): void {
     this.isEnded = false;
+    this.channel = this.openChannel();
     void this.compete();
   }
 }
 
-let sockets = 0;
+let ids = 0;
+
+function randomId(): string {
+  return `${Math.random().toString(36).slice(2)}-${++ids}`;
+}
 
 class TabSocket implements SocketLike {
   onopen: Handler = null;
   onmessage: Handler = null;
   onclose: Handler = null;
   onerror: Handler = null;
-  readonly id = `${Math.random().toString(36).slice(2)}-${++sockets}`;
+  readonly id = randomId();
   private direct: SocketLike | undefined;
+  /** Who has answered first, if anybody has. */
+  private leader: string | undefined;
+  private isGreeting = false;
   private isOver = false;
 
   constructor(private readonly tabs: Tabs, private readonly url: string, private readonly protocol: string) {
     void tabs.decided.then(() => {
       if (this.isOver) return;
-      if (tabs.isLeader) return this.connect(() => this.opened());
+      if (tabs.isLeader) {
+        tabs.leadBy(this);
+        return this.connect(() => this.opened());
+      }
       tabs.join(this);
       this.opened();
     });
@@ -196,10 +266,19 @@ class TabSocket implements SocketLike {
       this.tabs.leave(this.id);
       return this.connect((socket) => socket.send(text));
     }
+    this.isGreeting = true;
     this.tabs.post({ to: 'leader', from: this.id, text });
   }
 
+  /** Of several that say so it is the first one. */
+  isLedBy(leader: string): boolean {
+    this.leader ??= leader;
+    return this.leader === leader;
+  }
+
   close(code?: number): void {
+    // The client has lost its patience with a leader that did not say a word: who runs at all answers at once.
+    if (code === silent && this.isGreeting && this.leader === undefined) this.tabs.steal();
     this.isOver = true;
     this.tabs.leave(this.id);
     this.direct?.close(code);

@@ -105,8 +105,8 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
   }
 
   /**
-   * Called once per commit that changed this view, when the views of the space stand at that commit; the first call tells the
-   * whole set, as a replacement of nothing. Returns the end of it.
+   * Called once per commit that changed this view, when the views of the space stand at that commit; a
+   * listener that is there before the set hears all of it first, as a replacement of nothing. Returns the end of it.
    */
   subscribe(listener: (change: Change<T>) => void): () => void {
     return this.listeners.add(listener);

@@ -3,11 +3,13 @@
 type Grant = (lock: { name: string } | null) => unknown;
 
 export class FakeLocks {
-  private readonly held = new Set<string>();
+  /** By name: takes the lock from whoever has it. */
+  private readonly held = new Map<string, () => void>();
   private readonly waiting = new Map<string, (() => void)[]>();
 
-  request = (name: string, options: { ifAvailable?: boolean; signal?: AbortSignal }, grant: Grant): Promise<unknown> => {
-    if (!this.held.has(name)) return this.hold(name, grant);
+  request = (name: string, options: { ifAvailable?: boolean; steal?: boolean; signal?: AbortSignal }, grant: Grant): Promise<unknown> => {
+    if (options.steal === true) this.held.get(name)?.();
+    if (options.steal === true || !this.held.has(name)) return this.hold(name, grant);
     if (options.ifAvailable === true) return Promise.resolve(grant(null));
     return new Promise((resolve, reject) => {
       const queue = this.waiting.get(name) ?? [];
@@ -30,7 +32,7 @@ export class FakeLocks {
 
   /** All pages end: what they held is free. */
   endPage(): void {
-    for (const name of [...this.held]) this.release(name);
+    for (const name of [...this.held.keys()]) this.release(name);
   }
 
   private release(name: string): void {
@@ -39,11 +41,13 @@ export class FakeLocks {
   }
 
   private async hold(name: string, grant: Grant): Promise<unknown> {
-    this.held.add(name);
+    let take: () => void = () => undefined;
+    const stolen = new Promise<never>((_, reject) => (take = () => reject(new DOMException('stolen', 'AbortError'))));
+    this.held.set(name, take);
     try {
-      return await grant({ name });
+      return await Promise.race([grant({ name }), stolen]);
     } finally {
-      this.release(name);
+      if (this.held.get(name) === take) this.release(name);
     }
   }
 

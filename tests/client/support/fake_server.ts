@@ -25,9 +25,9 @@ export class FakeServer {
     this.turns = setInterval(() => this.turn(), 2);
   }
 
-  listen(): Promise<string> {
+  listen(port = 0): Promise<string> {
     return new Promise((resolve) => {
-      this.http.listen(0, '127.0.0.1', () => {
+      this.http.listen(port, '127.0.0.1', () => {
         resolve(`ws://127.0.0.1:${(this.http.address() as AddressInfo).port}/v1/socket`);
       });
     });

@@ -199,6 +199,16 @@ describe('a client', () => {
     }
   });
 
+  it('a_socket_that_cannot_be_made_is_told_as_what_it_is', async () => {
+    const client = connect({ url: 'not an address', token: () => 'token', WebSocket: WebSocket as unknown as SocketConstructor });
+    const told: string[] = [];
+    client.onError(({ code, message }) => told.push(`${code}: ${message}`));
+    await eventually('it is told', () => told.length > 0);
+    expect(told[0]).toMatch(/^connection_lost: SyntaxError: .*URL/);
+    expect(client.status).toBe('offline');
+    client.close();
+  });
+
   it('a_token_provider_that_fails_is_asked_again', async () => {
     const errors: ClientError[] = [];
     let calls = 0;

@@ -1,7 +1,7 @@
 // Goal: tabs of one principal share one connection, each sees what it would see alone, and when the one that has the connection goes,
 // another goes on without reading anything anew. Method: clients of one process that talk over a BroadcastChannel, locks in memory.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { connectShared, writer, type Client, type SocketConstructor, type View } from '@viewgate/client';
 import { FakeLocks } from '../support/fake_locks.js';
@@ -95,6 +95,58 @@ describe('tabs', () => {
     await eventually('it was offline', () => seen.has('offline'));
     server.ledger.write(server.random, '1');
     await eventually('it is back', () => view.status === 'live' && isQuery(view));
+  });
+
+  it('a_tab_that_does_not_run_is_led_by_another_one_and_follows_it_when_it_wakes', async () => {
+    // What a sleeping tab is told waits for it.
+    const channels: BroadcastChannel[] = [];
+    const Channel = globalThis.BroadcastChannel;
+    vi.stubGlobal('BroadcastChannel', class extends Channel {
+      constructor(name: string) {
+        super(name);
+        channels.push(this);
+      }
+    });
+    const tabs = [open()];
+    const view = watch(tabs[0] as Client);
+    await view.whenReady();
+    const [channel] = channels as [BroadcastChannel];
+    const hear = channel.onmessage as (event: unknown) => void;
+    const missed: unknown[] = [];
+    channel.onmessage = (event) => missed.push(event);
+    tabs.push(open(), open());
+    const views = tabs.slice(1).map((tab) => watch(tab));
+    await eventually('the others have a connection', () => views.every((each) => each.status === 'live'));
+    await eventually('the first one has stepped down', () => server.connections === 2 && tabs[0]?.status === 'offline');
+    channel.onmessage = hear;
+    for (const event of missed) hear.call(channel, event);
+    await eventually('it follows', () => view.status === 'live');
+    server.ledger.write(server.random, '1');
+    await eventually('all are at the head', () => [view, ...views].every((each) => each.status === 'live' && isQuery(each)));
+    expect(server.connections).toBe(2);
+    vi.unstubAllGlobals();
+  });
+
+  it('tabs_whose_gateway_is_away_wait_for_the_one_that_leads', async () => {
+    server.cut();
+    await server.close();
+    const tabs = [open(), open()];
+    const views = tabs.map((tab) => watch(tab));
+    const errors: string[] = [];
+    tabs[1]?.onError((error) => errors.push(error.code));
+    const told: unknown[] = [];
+    const channel = new BroadcastChannel(`viewgate ${url} alice`);
+    channel.onmessage = ({ data }: MessageEvent) => told.push(data);
+    const greetings = (): number => told.filter((each) => JSON.stringify(each).includes('hello')).length;
+    await eventually('the second one has asked more than once', () => greetings() > 1);
+    channel.close();
+    // It has lost its patience, and knows that somebody leads: it takes nothing from it.
+    expect(new Set(errors)).toEqual(new Set(['connection_lost']));
+    expect(told.filter((each) => (each as { to: string }).to === 'all')).toEqual([]);
+    server = new FakeServer(3);
+    await server.listen(Number(new URL(url).port));
+    await eventually('both are live', () => views.every((view) => view.status === 'live'));
+    expect(server.connections).toBe(1);
   });
 
   it('where_a_browser_has_no_locks_each_tab_connects_by_itself', async () => {
