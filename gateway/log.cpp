@@ -1,11 +1,12 @@
 #include "gateway/log.hpp"
 
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <array>
 #include <atomic>
 #include <memory>
+
+#include "gateway/log_sink.hpp"
 
 namespace viewgate::gateway::log {
 namespace {
@@ -28,9 +29,8 @@ spdlog::level::level_enum spdlog_level(Level level) {
 
 spdlog::logger& logger() {
   static const auto instance = [] {
-    auto out = std::make_shared<spdlog::logger>("viewgate", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto out = std::make_shared<spdlog::logger>("viewgate", stderr_sink());
     out->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
-    out->flush_on(spdlog::level::debug);
     return out;
   }();
   return *instance;

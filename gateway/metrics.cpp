@@ -13,6 +13,7 @@
 #include <numeric>
 #include <utility>
 
+#include "gateway/log_sink.hpp"
 #include "gateway/protocol_json.hpp"
 
 namespace viewgate::gateway {
@@ -76,6 +77,8 @@ class Node {
     disk();
     writes();
     pools();
+    out_.counter("viewgate_log_lines_lost_total", "Lines of the log that could not be written.",
+                 number(log::lines_lost()));
     process();
     return out_.text();
   }

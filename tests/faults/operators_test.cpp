@@ -93,6 +93,36 @@ TEST_F(Operators, row_63_out_of_descriptors_the_operators_port_still_answers) {
   EXPECT_THAT(ask(port, "POST", "/v1/revocations", R"({"token_id":"nobodys"})").head, StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_F(Operators, row_64_a_log_that_cannot_be_written_stops_nothing_and_what_it_lost_is_counted) {
+  GatewayOptions full = options();
+  full.log_file = "/dev/full";
+  full.set("--log-level", "debug");
+  const std::uint16_t port = free_port();  // of which the log cannot tell
+  full.set("--admin-listen", "127.0.0.1:" + std::to_string(port));
+  GatewayProcess gateway(full);
+  const auto lost_lines = [](std::uint16_t at_port) -> std::uint64_t {
+    const std::string text = metrics(at_port).body, name = "\nviewgate_log_lines_lost_total ";
+    const std::size_t at = text.find(name);
+    if (at == std::string::npos) throw std::runtime_error("no figure of lost lines: " + text);
+    return std::stoull(text.substr(at + name.size()));
+  };
+  std::uint64_t before = lost_lines(port);
+  EXPECT_GT(before, 0U) << "what a start says";
+  for (int i = 0; i < 3; ++i) {
+    RawSocket garbage(gateway.port());
+    garbage.send("\x16\x03\x01");
+    EXPECT_TRUE(garbage.wait_closed());
+    expect_a_good_client_works(line, gateway.port());
+    const std::uint64_t after = lost_lines(port);
+    EXPECT_GT(after, before);
+    before = after;
+  }
+  EXPECT_TRUE(gateway.process().running());
+  GatewayProcess other(options());
+  expect_a_good_client_works(line, other.port());
+  EXPECT_EQ(lost_lines(admin_port(other)), 0U) << "where there is room";
+}
+
 TEST_F(Operators, row_66_strangers_who_say_nothing_keep_no_operator_out) {
   GatewayProcess gateway(options());
   const std::uint16_t port = admin_port(gateway);

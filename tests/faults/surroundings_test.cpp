@@ -1,4 +1,4 @@
-// Rows about what stands around the socket: values that look like SQL, nodes that die, disks that are full, and paths that the
+// Rows about what stands around the socket: values that look like SQL, nodes that die, and paths that the
 // public port does not have.
 #include "row_test.hpp"
 
@@ -72,20 +72,6 @@ TEST_F(Surroundings, row_53_one_of_two_nodes_is_killed_and_its_clients_go_on_at_
   for (const int id : {5303, 5304}) {
     EXPECT_THAT(again.next_of("commit").text, HasSubstr("\"key\":[" + std::to_string(id) + "]"));
   }
-}
-
-TEST_F(Surroundings, row_64_a_log_that_cannot_be_written_stops_nothing) {
-  GatewayOptions options = line.gateway_options();
-  options.log_file = "/dev/full";
-  options.set("--log-level", "debug");
-  GatewayProcess gateway(options);
-  for (int i = 0; i < 3; ++i) {
-    RawSocket garbage(gateway.port());
-    garbage.send("\x16\x03\x01");
-    EXPECT_TRUE(garbage.wait_closed());
-    expect_a_good_client_works(line, gateway.port());
-  }
-  EXPECT_TRUE(gateway.process().running());
 }
 
 TEST_F(Surroundings, row_66_what_is_for_operators_is_not_on_the_public_port) {
