@@ -1,4 +1,6 @@
 // Rows about frames and messages: bytes made by hand against the built program.
+#include <set>
+
 #include "row_test.hpp"
 
 namespace viewgate::testing {
@@ -63,6 +65,65 @@ TEST_F(Frames, row_20_anything_before_hello_is_closed_with_4001) {
     socket.send_text(text);
     EXPECT_EQ(socket.read_close(), 4001) << text;
   }
+}
+
+std::vector<Document> parts_of_a_commit(WsClient& client) {
+  std::vector<Document> out;
+  do out.push_back(client.next_of("commit"));
+  while (out.back().raw("last") == "false");
+  return out;
+}
+
+TEST_F(Frames, row_50_a_commit_above_the_frame_limit_comes_whole_and_moves_the_cursor_with_its_last_part_only) {
+  constexpr int changes = 10'000;
+  GatewayOptions options = line.gateway_options();
+  options.set("--ledger-part-bytes", "64KiB");
+  options.set("--ring-group-bytes", "64MiB");  // or a reader that is slow here is told to resume inside the commit
+  GatewayProcess gateway(options);
+  const SubscribeText what{.space = line.new_space(), .view = "everything"};
+  WsClient client(gateway.port(), line.reader());
+  const Opened opened = client.open(what);
+  SubscribeText again = what;
+  again.cursor = opened.cursor();
+  line.session().query(
+      "insert into items (space, id, x) select $1, 5000000 + i, repeat('x', 60) from generate_series(1, $2::int4) i",
+      {what.space, std::to_string(changes)});
+  const auto expect_whole = [&](WsClient& reader) {
+    const std::vector<Document> parts = parts_of_a_commit(reader);
+    EXPECT_GT(parts.size(), 3U);
+    std::set<std::string> keys;
+    int events = 0;
+    for (const Document& part : parts) {
+      EXPECT_LT(part.text.size(), 256U * 1024);
+      EXPECT_EQ(part.number("sequence"), 1);
+      const bool is_last = &part == &parts.back();
+      EXPECT_EQ(part.plain("position").empty(), !is_last);
+      EXPECT_EQ(part.plain("at").empty(), !is_last);
+      const std::string mark = "\"key\":";
+      for (std::size_t at = part.text.find(mark); at != std::string::npos; at = part.text.find(mark, at + 1)) {
+        keys.insert(part.text.substr(at, part.text.find(']', at) - at));
+        ++events;
+      }
+    }
+    EXPECT_EQ(events, changes);
+    EXPECT_EQ(keys.size(), std::size_t{changes});
+    return parts.back().plain("position");
+  };
+  {
+    // Who is cut off inside the commit has the cursor of before it still, and gets all of it.
+    WsClient cut(gateway.port(), line.reader());
+    cut.open(again);
+    EXPECT_EQ(cut.next_of("commit").raw("last"), "false");
+  }
+  const std::string position = expect_whole(client);
+  WsClient back(gateway.port(), line.reader());
+  EXPECT_TRUE(back.open(again).resumed());
+  EXPECT_EQ(expect_whole(back), position);
+  again.cursor = opened.context() + "." + position;
+  WsClient behind_it(gateway.port(), line.reader());
+  EXPECT_TRUE(behind_it.open(again).resumed());
+  line.session().query("insert into items (space, id) values ($1, 5099999)", {what.space});
+  EXPECT_EQ(behind_it.next_of("commit").number("sequence"), 2);
 }
 
 struct Text {
