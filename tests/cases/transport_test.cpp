@@ -53,6 +53,58 @@ TEST_F(Transport, case_24_a_reader_that_stops_costs_a_bounded_memory_and_misses_
   }
 }
 
+/// Larger than any bound of a message, of what a mutation may write (1 MiB), of a view's ring and of a space's recent commits: no
+/// placeholder stands for it anywhere, and it costs nobody the socket.
+TEST_F(Transport, case_25_a_captured_record_above_every_limit_of_a_message_arrives_whole) {
+  std::int64_t id = 2'500'000;
+  for (const std::size_t bytes : {std::size_t{1'048'577}, std::size_t{6} << 20}) {
+    SCOPED_TRACE(bytes);
+    ++id;
+    SubscribeText what{.space = line.new_space(), .view = "everything"};
+    WsClient client(line.port(), line.reader());
+    const Opened opened = client.open(what);
+    const auto expect_it = [&](const std::string& text, char letter) {
+      EXPECT_THAT(text.substr(0, 300), HasSubstr("[" + std::to_string(id) + "]"));
+      EXPECT_NE(text.find('"' + std::string(bytes, letter) + '"'), std::string::npos) << text.size() << " bytes came";
+    };
+    line.session().query(
+        "insert into items (space, id, status, x) values ($1, $2::int8, 'open', repeat('x', $3::int4))",
+        {what.space, std::to_string(id), std::to_string(bytes)});
+    expect_it(client.next_of("commit").text, 'x');
+    line.session().query("update items set x = repeat('y', $2::int4) where id = $1::int8",
+                         {std::to_string(id), std::to_string(bytes)});
+    const Document updated = client.next_of("commit");
+    expect_it(updated.text, 'y');
+    // The same socket goes on, and its cursor is behind the record.
+    line.session().query("update items set status = 'done' where id = $1::int8", {std::to_string(id)});
+    const Document small = client.next_of("commit");
+    EXPECT_EQ(small.number("sequence"), 3);
+    EXPECT_LT(small.text.size(), 1000U);
+
+    WsClient anew(line.port(), line.reader());
+    const Opened whole = anew.open(what);
+    ASSERT_EQ(whole.records.size(), 1U);
+    expect_it(whole.records.front(), 'y');
+    what.cursor = opened.cursor();
+    WsClient back(line.port(), line.reader());
+    EXPECT_TRUE(back.open(what).resumed());
+    std::int64_t sequence = 0;
+    std::string told;
+    while (sequence < 3) {
+      const Document commit = back.next_of("commit");
+      ASSERT_GT(commit.number("sequence"), sequence) << commit.text.substr(0, 300);
+      sequence = commit.number("sequence");
+      told += commit.text;
+    }
+    expect_it(told, 'y');
+    what.cursor = opened.context() + "." + updated.plain("position");
+    WsClient after(line.port(), line.reader());
+    EXPECT_TRUE(after.open(what).resumed());
+    EXPECT_EQ(after.next_of("commit").text.substr(small.text.find("\"sequence\"")),
+              small.text.substr(small.text.find("\"sequence\"")));
+  }
+}
+
 TEST_F(Transport, case_28_a_listener_that_is_killed_costs_no_commit) {
   WsClient client(line.port(), line.reader());
   client.open({.space = space});
