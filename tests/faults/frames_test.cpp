@@ -109,13 +109,13 @@ TEST_F(Frames, row_50_a_commit_above_the_frame_limit_comes_whole_and_moves_the_c
     EXPECT_EQ(keys.size(), std::size_t{changes});
     return parts.back().plain("position");
   };
+  const std::string position = expect_whole(client);
   {
     // Who is cut off inside the commit has the cursor of before it still, and gets all of it.
     WsClient cut(gateway.port(), line.reader());
     cut.open(again);
     EXPECT_EQ(cut.next_of("commit").raw("last"), "false");
   }
-  const std::string position = expect_whole(client);
   WsClient back(gateway.port(), line.reader());
   EXPECT_TRUE(back.open(again).resumed());
   EXPECT_EQ(expect_whole(back), position);
