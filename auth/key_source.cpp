@@ -88,19 +88,23 @@ class KeySource::Worker {
   }
 
   ~Worker() {
+    stop();
+    thread_.join();
+  }
+
+  void stop() {
     {
       const std::scoped_lock lock(mutex_);
       stopped_ = true;
     }
     changed_.notify_all();
-    thread_.join();
   }
 
   bool ask(std::size_t issuer) {
     const std::scoped_lock lock(mutex_);
     const auto place = std::find_if(places_.begin(), places_.end(),
                                     [issuer](const Place& each) { return each.place.issuer == issuer; });
-    if (place == places_.end()) return false;
+    if (stopped_ || place == places_.end()) return false;
     const auto now = Clock::now();
     if (place->under_way || place->due <= now) return true;
     if (place->asked_at && now - *place->asked_at < options_.gap) return false;
@@ -159,6 +163,8 @@ KeySource::KeySource(std::vector<KeyPlace> places, KeySourceOptions options, Lis
     : worker_(std::make_unique<Worker>(std::move(places), options, std::move(listener))) {}
 
 KeySource::~KeySource() = default;
+
+void KeySource::stop() { worker_->stop(); }
 
 bool KeySource::ask(std::size_t issuer) { return worker_->ask(issuer); }
 

@@ -50,6 +50,9 @@ class KeySource {
   KeySource(const KeySource&) = delete;
   KeySource& operator=(const KeySource&) = delete;
 
+  /// Begins no fetch any more, and does not wait for one that is under way: its end may still be told.
+  void stop();
+
   /// A token names an unknown key. True: a fetch is under way, the listener hears of its end. False: that issuer's keys are
   /// not fetched, or were a moment ago. Thread-safe.
   [[nodiscard]] bool ask(std::size_t issuer);

@@ -173,34 +173,56 @@ void throw_exception_from_error(const TokenRefused& refused, const boost::source
 TokenVerifier::TokenVerifier(VerifierConfig config, KeySet keys)
     : TokenVerifier(one_issuer(std::move(config), std::move(keys))) {}
 
-TokenVerifier::TokenVerifier(std::vector<Issuer> issuers) {
+TokenVerifier::TokenVerifier(std::vector<Issuer> issuers)
+    : table_(std::make_shared<const Table>(table_of(std::move(issuers)))) {}
+
+TokenVerifier::Table TokenVerifier::table_of(std::vector<Issuer> issuers) {
   if (issuers.empty()) throw std::invalid_argument("token issuers: at least one is needed");
+  Table out;
   for (Issuer& each : issuers) {
     check(each.config);
     const auto same = [&each](const Row& row) { return row.config.issuer == each.config.issuer; };
-    if (std::any_of(rows_.begin(), rows_.end(), same)) {
+    if (std::any_of(out.begin(), out.end(), same)) {
       throw std::invalid_argument("token issuer \"" + each.config.issuer + "\": it comes twice");
     }
-    rows_.push_back({std::move(each.config), std::make_shared<const KeySet>(std::move(each.keys))});
+    out.push_back({std::move(each.config), std::make_shared<const KeySet>(std::move(each.keys))});
   }
+  return out;
+}
+
+void TokenVerifier::replace_table(std::vector<Issuer> issuers, Anonymous anonymous,
+                                  const std::set<std::string>& keeping) {
+  Table rows = table_of(std::move(issuers));
+  anonymous_admitted_ = anonymous == Anonymous::admit;
+  const std::scoped_lock lock(mutex_);
+  for (const Row& before : *table_) {
+    for (Row& row : rows) {
+      if (row.config.issuer == before.config.issuer && keeping.contains(row.config.issuer)) row.keys = before.keys;
+    }
+  }
+  table_ = std::make_shared<const Table>(std::move(rows));
 }
 
 VerifiedToken TokenVerifier::verify(std::string_view token, std::chrono::system_clock::time_point now) const {
   try {
-    if (token.size() > rows_.front().config.token_bytes_max) throw Refused{"too large"};
+    const auto issuers = table();
+    if (issuers->empty()) throw Refused{"another issuer"};
+    if (token.size() > issuers->front().config.token_bytes_max) throw Refused{"too large"};
     TokenParts parts = split(token);
     const Header header = read_header(parts.header);
     const JsonPtr claims = parse_claims(parts.claims);
-    const Row& row = row_of(claimed_issuer(claims.get()));
-    const auto keys = keys_of(row);
-    const std::vector<const Key*> candidates = keys->candidates(header.key_id, header.algorithm);
+    const auto claimed = claimed_issuer(claims.get());
+    const auto row = std::find_if(issuers->begin(), issuers->end(),
+                                  [claimed](const Row& each) { return each.config.issuer == claimed; });
+    if (row == issuers->end()) throw Refused{"another issuer"};
+    const std::vector<const Key*> candidates = row->keys->candidates(header.key_id, header.algorithm);
     if (candidates.empty()) {
       throw Refused{"no key of that id and algorithm", RefusalKind::unknown_key,
-                    static_cast<std::size_t>(&row - rows_.data())};
+                    static_cast<std::size_t>(row - issuers->begin())};
     }
     const auto signs = [token](const Key* key) { return is_signed_by(token, *key); };
     if (std::none_of(candidates.begin(), candidates.end(), signs)) throw Refused{"the signature does not hold"};
-    Principal principal = read_claims(claims.get(), row.config, std::chrono::floor<std::chrono::seconds>(now));
+    Principal principal = read_claims(claims.get(), row->config, std::chrono::floor<std::chrono::seconds>(now));
     principal.claims = std::move(parts.claims);
     if (is_revoked(principal)) throw Refused{"revoked", RefusalKind::revoked};
     return principal;
@@ -209,22 +231,17 @@ VerifiedToken TokenVerifier::verify(std::string_view token, std::chrono::system_
   }
 }
 
-const TokenVerifier::Row& TokenVerifier::row_of(std::string_view issuer) const {
-  const auto found =
-      std::find_if(rows_.begin(), rows_.end(), [issuer](const Row& row) { return row.config.issuer == issuer; });
-  if (found == rows_.end()) throw Refused{"another issuer"};
-  return *found;
-}
-
-std::shared_ptr<const KeySet> TokenVerifier::keys_of(const Row& row) const {
+std::shared_ptr<const TokenVerifier::Table> TokenVerifier::table() const {
   const std::scoped_lock lock(mutex_);
-  return row.keys;
+  return table_;
 }
 
 void TokenVerifier::replace_keys(std::size_t issuer, KeySet keys) {
   auto fresh = std::make_shared<const KeySet>(std::move(keys));
   const std::scoped_lock lock(mutex_);
-  rows_.at(issuer).keys.swap(fresh);
+  Table rows = *table_;
+  rows.at(issuer).keys.swap(fresh);
+  table_ = std::make_shared<const Table>(std::move(rows));
 }
 
 VerifiedToken TokenVerifier::anonymous() const {
@@ -242,11 +259,11 @@ void TokenVerifier::revoke(const std::vector<Revocation>& more, std::chrono::sys
 }
 
 bool TokenVerifier::is_revoked(const Principal& principal) const {
-  const auto row =
-      std::find_if(rows_.begin(), rows_.end(), [&](const Row& each) { return each.config.issuer == principal.issuer; });
-  const auto leeway = row == rows_.end() ? std::chrono::seconds{0} : row->config.leeway;
+  if (principal.issuer.empty()) return !anonymous_admitted_;
   const std::scoped_lock lock(mutex_);
-  return revocations_.cover(principal, leeway);
+  const auto row = std::find_if(table_->begin(), table_->end(),
+                                [&](const Row& each) { return each.config.issuer == principal.issuer; });
+  return row == table_->end() || revocations_.cover(principal, row->config.leeway);
 }
 
 }  // namespace viewgate::auth

@@ -1,12 +1,13 @@
 // Decides whether a token is one of ours. The clock is a parameter, no key and no URL ever comes from a token, nothing is
-// fetched and no file is read. Shared by all threads: what changes (an issuer's keys, what was revoked) is replaced as a
-// whole.
+// fetched and no file is read. Shared by all threads: what changes (the issuer table, an issuer's keys, what was revoked) is
+// replaced as a whole.
 //
 // Everything that can be decided without the signature (size, form, `alg`, `crit`, duplicate members, members that name
 // a key) is checked before it, because the library accepts some of it silently. A token's `iss` chooses the row of the
 // issuer table; keys are looked up by issuer and `kid`, never by `kid` alone.
 #pragma once
 
+#include <atomic>
 #include <boost/system/result.hpp>
 #include <chrono>
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,9 @@ struct TokenRefused {
 
 using VerifiedToken = boost::system::result<Principal, TokenRefused>;
 
+/// Who brings no token.
+enum class Anonymous : std::uint8_t { refuse, admit };
+
 /// A row of the issuer table.
 struct VerifierConfig {
   std::string issuer;               ///< `iss` must equal it
@@ -62,11 +67,18 @@ class TokenVerifier {
     KeySet keys;
   };
 
+  /// Refuses everybody, until there is a table.
+  TokenVerifier() : table_(std::make_shared<const Table>()) {}
   /// Throws std::invalid_argument: no issuer, one twice, issuer or audience empty, leeway outside 0..leeway_max.
   explicit TokenVerifier(std::vector<Issuer> issuers);
   TokenVerifier(VerifierConfig config, KeySet keys);
 
   [[nodiscard]] VerifiedToken verify(std::string_view token, std::chrono::system_clock::time_point now) const;
+
+  /// Another table from now on: it counts for the tokens to come, and ends (is_revoked) those who came under an issuer that is not
+  /// in it, or without a token where `anonymous` refuses them now. Issuers that `keeping` names keep the keys that they have.
+  /// Throws as the constructor, and then changes nothing.
+  void replace_table(std::vector<Issuer> issuers, Anonymous anonymous, const std::set<std::string>& keeping);
 
   /// From now on that issuer's tokens are checked with these keys. `issuer`: the place in the table.
   void replace_keys(std::size_t issuer, KeySet keys);
@@ -79,9 +91,8 @@ class TokenVerifier {
     return refused.kind == RefusalKind::unknown_key && ask_for_keys_ && ask_for_keys_(refused.issuer);
   }
 
-  /// Who brings no token is nobody in particular; refused unless admit_anonymous was called (before the first verify).
+  /// Who brings no token is nobody in particular; refused unless replace_table admits them.
   [[nodiscard]] VerifiedToken anonymous() const;
-  void admit_anonymous() { anonymous_admitted_ = true; }
 
   /// From now on verify refuses these, too. What was verified before is the caller's to look through, by is_revoked.
   void revoke(const std::vector<Revocation>& more, std::chrono::system_clock::time_point now);
@@ -93,14 +104,15 @@ class TokenVerifier {
     std::shared_ptr<const KeySet> keys;
   };
 
-  [[nodiscard]] const Row& row_of(std::string_view issuer) const;
-  [[nodiscard]] std::shared_ptr<const KeySet> keys_of(const Row& row) const;
+  using Table = std::vector<Row>;
+  [[nodiscard]] static Table table_of(std::vector<Issuer> issuers);
+  [[nodiscard]] std::shared_ptr<const Table> table() const;
 
-  std::vector<Row> rows_;  // but for the keys constant after construction
+  std::shared_ptr<const Table> table_;
   std::function<bool(std::size_t issuer)> ask_for_keys_;
-  bool anonymous_admitted_ = false;
+  std::atomic<bool> anonymous_admitted_ = false;
   Revocations revocations_;
-  mutable std::mutex mutex_;  // of the rows' keys and of revocations_; held for a look, never for a signature
+  mutable std::mutex mutex_;  // of table_ and of revocations_; held for a look, never for a signature
 };
 
 }  // namespace viewgate::auth

@@ -10,6 +10,11 @@ constexpr std::size_t ipv4_bytes = 4;
 
 }  // namespace
 
+void Admission::set_limits(AdmissionLimits limits) {
+  const std::scoped_lock lock(mutex_);
+  limits_ = limits;
+}
+
 std::optional<Admission::Place> Admission::enter_address(std::string_view address, Time now) {
   std::string name = "a";
   name += address.substr(0, address.size() == ipv4_bytes ? ipv4_bytes : ipv6_network_bytes);

@@ -47,6 +47,9 @@ class Admission : public std::enable_shared_from_this<Admission> {
 
   explicit Admission(AdmissionLimits limits) : limits_(limits) {}
 
+  /// For those to come; nobody who is in is put out.
+  void set_limits(AdmissionLimits limits);
+
   /// Absent: that address has as many as it may, or opens them too fast. An IPv6 address counts with its /64, which is
   /// one subscriber's. `address`: as bytes, 4 or 16.
   [[nodiscard]] std::optional<Place> enter_address(std::string_view address, Time now);
@@ -63,7 +66,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   void leave(const std::string& name);
   void forget_idle(Time now);
 
-  const AdmissionLimits limits_;
+  AdmissionLimits limits_;
   std::mutex mutex_;
   std::unordered_map<std::string, Count> counts_;
   Time forgotten_at_;

@@ -6,20 +6,25 @@
 #include <memory>
 #include <sstream>
 
+#include "gateway/reference.hpp"
 #include "gateway/version.hpp"
 
 namespace viewgate::gateway {
 namespace {
 
 void add_version_command(CLI::App& app) {
-  auto* version = app.add_subcommand("version", "print the version");
-  const auto* tables = version->add_flag("--tables")->description("and the tables of docs/operating.md");
-  version->callback([tables] {
+  app.add_subcommand("version", "print the version")->callback([] {
     std::cout << "viewgate " << program_version << "\n";
-    if (tables->count() > 0) {
-      std::cout << "\n" << config_table_markdown() << "\n" << exit_table_markdown() << "\n" << close_table_markdown();
-    }
   });
+}
+
+void add_reference_command(CLI::App& app) {
+  auto* reference = app.add_subcommand(
+      "reference", "print the tables of settings, exit statuses, close codes, errors, reset reasons and metrics");
+  const auto file = std::make_shared<std::string>();
+  reference->add_option("FILE", *file, "a document with marks for these tables: printed with them made anew");
+  reference->callback(
+      [file] { std::cout << (file->empty() ? reference_text() : with_tables(read_whole_file(*file))); });
 }
 
 bool is_wanted(const Setting& setting, const std::vector<std::string_view>& keys) {
@@ -33,6 +38,7 @@ std::string help_of(const Setting& setting) {
   const bool bare = setting.kind == SettingKind::text || setting.kind == SettingKind::list;
   if (!bare) out += "; " + allowed_text(setting);
   if (!setting.fallback.empty()) out += " [" + std::string(setting.fallback) + "]";
+  if (setting.reload == Reload::hangup) out += " (SIGHUP)";
   return out;
 }
 
@@ -72,6 +78,11 @@ Config ConfigFlags::read() const {
   throw Stop(ExitStatus::config, lines);
 }
 
+void require_database(const Config& config) {
+  if (!config.database.empty() || !config.embedded.empty()) return;
+  throw Stop(ExitStatus::config, "--database must say which PostgreSQL, or --embedded where to keep a private one");
+}
+
 std::string read_whole_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
@@ -85,16 +96,19 @@ int run_program(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.fallthrough(false);
   add_serve_command(app);
+  add_check_command(app);
   add_model_commands(app);
   add_types_command(app);
   add_ledger_commands(app);
   add_history_commands(app);
   add_log_command(app);
   add_doctor_command(app);
+  add_health_command(app);
   add_explain_command(app);
   add_token_command(app);
   add_access_commands(app);
   add_version_command(app);
+  add_reference_command(app);
   try {
     // CLI11 would only say that a command is missing.
     if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) {

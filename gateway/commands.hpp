@@ -24,8 +24,10 @@ class ConfigFlags {
   /// `keys`: the settings, or their section ("auth."); none = all.
   ConfigFlags(CLI::App& app, const std::vector<std::string_view>& keys);
 
-  /// Throws Stop(config) with every problem.
+  /// As often as one likes: the file is read each time. Throws Stop(config) with every problem.
   [[nodiscard]] Config read() const;
+  /// Whether a file was named.
+  [[nodiscard]] bool has_file() const { return !file_.empty(); }
 
  private:
   std::map<std::string, std::string, std::less<>> given_;  // node addresses are stable: CLI11 writes into them
@@ -35,7 +37,9 @@ class ConfigFlags {
 
 /// Each adds its subcommands; they run from CLI11's callbacks and throw Stop.
 void add_serve_command(CLI::App& app);
-void add_model_commands(CLI::App& app);  ///< model, check
+void add_model_commands(CLI::App& app);
+void add_check_command(CLI::App& app);
+void add_health_command(CLI::App& app);
 void add_types_command(CLI::App& app);
 void add_ledger_commands(CLI::App& app);   ///< capture, uncapture, migrate
 void add_history_commands(CLI::App& app);  ///< prune, retention, erase
@@ -44,6 +48,9 @@ void add_doctor_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_token_command(CLI::App& app);
 void add_access_commands(CLI::App& app);
+
+/// Throws Stop(config): neither a database nor a private one is named.
+void require_database(const Config& config);
 
 /// The whole file. Throws Stop(no_input).
 [[nodiscard]] std::string read_whole_file(const std::string& path);

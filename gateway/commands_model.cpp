@@ -1,4 +1,4 @@
-// `viewgate model apply | show`, and `viewgate check`.
+// `viewgate model apply | show`.
 #include <iostream>
 #include <memory>
 
@@ -23,12 +23,6 @@ void apply_file(const Config& config, const std::string& file) {
   std::cout << "model version " << applied.version << " is in force, " << applied.views << " views\n";
 }
 
-void check_file(const Config& config, const std::string& file) {
-  const auto checked = check_model(config, read_whole_file(file), file);
-  print_warnings(checked);
-  std::cout << checked.report << file << ": " << checked.views << " views, no problems\n";
-}
-
 void show_model(const Config& config) {
   CommandDatabase database(config.database);
   const auto state =
@@ -42,12 +36,6 @@ void show_model(const Config& config) {
 
 void add_model_commands(CLI::App& app) {
   const auto file = std::make_shared<std::string>();
-  auto* check = app.add_subcommand(
-      "check", "say what is wrong with a model, or what each view needs and who is admitted; changes nothing");
-  const auto flags_of_check = std::make_shared<ConfigFlags>(*check, database_keys);
-  check->add_option("FILE", *file, "the model, as SQL")->required();
-  check->callback([flags_of_check, file] { check_file(flags_of_check->read(), *file); });
-
   auto* model = app.add_subcommand("model", "the model in force: apply, show");
   model->require_subcommand(1);
   auto* apply =

@@ -16,6 +16,7 @@
 #include "gateway/protocol.hpp"
 #include "gateway/reactor.hpp"
 #include "gateway/server.hpp"
+#include "gateway/service_manager.hpp"
 #include "gateway/spill.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/embedded.hpp"
@@ -80,11 +81,11 @@ void prepare_database(const Config& config, const std::string& conninfo) {
   log::info("model_applied", {{"file", config.apply}, {"version", applied.version}, {"views", applied.views}});
 }
 
-void serve(const Config& config) {
+void serve(const ConfigFlags& flags) {
+  const Config config = flags.read();
+  const ServiceManager manager;
   log::start(log::level_of(config.log_level), log::format_of(config.log_format));
-  if (config.database.empty() && config.embedded.empty()) {
-    throw Stop(ExitStatus::config, "--database must say which PostgreSQL, or --embedded where to keep a private one");
-  }
+  require_database(config);
   check_snapshot_directory(config);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of file sizes is an error like a full disk
@@ -95,7 +96,7 @@ void serve(const Config& config) {
   const auto conninfo = embedded ? embedded->conninfo() : config.database;
   auto identity = read_identity(config);
   prepare_database(config, conninfo);
-  Server server(config, conninfo, std::move(identity), endpoint);
+  Server server(config, conninfo, std::move(identity), endpoint, {manager, [&flags] { return flags.read(); }});
   std::cout << (config.tls_certificate.empty() ? "listening ws://" : "listening wss://") << endpoint_text(endpoint)
             << socket_path << std::endl;
   server.run();
@@ -106,7 +107,7 @@ void serve(const Config& config) {
 void add_serve_command(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "serve live views until SIGTERM");
   const auto flags = std::make_shared<ConfigFlags>(*command, std::vector<std::string_view>{});
-  command->callback([flags] { serve(flags->read()); });
+  command->callback([flags] { serve(*flags); });
 }
 
 }  // namespace viewgate::gateway

@@ -128,11 +128,18 @@ std::string shown(std::string_view value) {
 /// Keys whose values may hold a password are not repeated.
 bool is_secret(const Setting& setting) { return setting.key == "database"; }
 
+const Setting* find_setting(std::string_view key) {
+  const auto all = settings();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Setting& each) { return each.key == key; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 class Reading {
  public:
   Reading() : config_(default_config()) {}
 
   void take(const Setting& setting, const std::string& source, std::string_view value) {
+    written_[setting.key] = {source, std::string(trim(value))};
     if (const auto right = store(config_, setting, value)) {
       problems_.push_back(source + ": " + std::string(setting.key) + " is " +
                           (is_secret(setting) ? std::string("not valid") : shown(value)) + ", but must be " + *right);
@@ -160,34 +167,53 @@ class Reading {
     return "; `viewgate serve --help` lists them";
   }
 
+  struct Written {
+    std::string source;
+    std::string value;
+  };
+
+  /// "/etc/viewgate.toml:7: time.silence is 20s": where the values stand that do not go together, each at its place.
+  [[nodiscard]] std::string place_of(std::string_view key) const {
+    const Setting& setting = *find_setting(key);
+    const auto found = written_.find(key);
+    if (found == written_.end()) return "default: " + std::string(key) + " is " + shown(setting.fallback);
+    return found->second.source + ": " + std::string(key) + " is " +
+           (is_secret(setting) ? "given" : shown(found->second.value));
+  }
+  void relation(std::string_view key, std::string_view other, std::string_view right) {
+    problem(place_of(key) + ", but must be " + std::string(right) + " (" + place_of(other) + ")");
+  }
+
   void check_relations() {
     if (!problems_.empty()) return;  // relations of values that were not taken would only confuse
     if (config_.time_heartbeat * 2 >= config_.time_silence) {
-      problem("time.silence must be more than twice time.heartbeat, else one lost answer ends a connection");
+      relation("time.silence", "time.heartbeat",
+               "more than twice time.heartbeat, else one lost answer ends a connection");
     }
     if (config_.snapshot_memory_bytes > config_.snapshot_total_bytes) {
-      problem("snapshot.total_bytes must be at least snapshot.memory_bytes");
+      relation("snapshot.total_bytes", "snapshot.memory_bytes", "at least snapshot.memory_bytes");
     }
-    if (config_.look_busy > config_.look_quiet || config_.look_quiet > config_.look_idle) {
-      problem("ledger.look_busy, ledger.look_quiet and ledger.look_idle must not fall");
+    if (config_.look_busy > config_.look_quiet) {
+      relation("ledger.look_quiet", "ledger.look_busy", "at least ledger.look_busy");
     }
-    if (config_.tls_certificate.empty() != config_.tls_key.empty()) {
-      problem("tls.certificate and tls.key go together: one of them is missing");
+    if (config_.look_quiet > config_.look_idle) {
+      relation("ledger.look_idle", "ledger.look_quiet", "at least ledger.look_quiet");
+    }
+    if (config_.tls_certificate.empty() && !config_.tls_key.empty()) {
+      relation("tls.certificate", "tls.key", "the certificate of tls.key: they go together");
+    }
+    if (config_.tls_key.empty() && !config_.tls_certificate.empty()) {
+      relation("tls.key", "tls.certificate", "the key of tls.certificate: they go together");
     }
     if (!config_.database.empty() && !config_.embedded.empty()) {
-      problem("database and embedded exclude each other: embedded makes a PostgreSQL of its own");
+      relation("embedded", "database", "left out: it makes a PostgreSQL of its own");
     }
   }
 
   Config config_;
   Strings problems_;
+  std::map<std::string_view, Written> written_;  // by key: what won
 };
-
-const Setting* find_setting(std::string_view key) {
-  const auto all = settings();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Setting& each) { return each.key == key; });
-  return found == all.end() ? nullptr : &*found;
-}
 
 /// A TOML value as one would write it on the command line; nothing for a table or a date.
 std::optional<std::string> plain_text(const toml::node& node) {
@@ -327,13 +353,25 @@ std::map<std::string, std::string, std::less<>> process_environment() {
   return out;
 }
 
-std::string config_table_markdown() {
-  std::string out = "| key | default | allowed | meaning |\n|---|---|---|---|\n";
+namespace {
+
+bool is_equal(const Config& a, const Config& b, const Member& member) {
+  return std::visit([&](const auto each) { return a.*each == b.*each; }, member);
+}
+
+}  // namespace
+
+ConfigChange take_change(const Config& now, const Config& fresh) {
+  ConfigChange out;
+  out.config = now;
+  // Sockets speak TLS or they do not, from their first byte on: which one is decided at the start.
+  const bool turns_tls = now.tls_certificate.empty() != fresh.tls_certificate.empty();
   for (const auto& setting : settings()) {
-    std::string allowed = allowed_text(setting);
-    out += "| `" + std::string(setting.key) + "` | " +
-           (setting.fallback.empty() ? std::string() : "`" + std::string(setting.fallback) + "`") + " | " + allowed +
-           " | " + std::string(setting.text) + " |\n";
+    if (is_equal(now, fresh, setting.member)) continue;
+    const bool waits = setting.reload == Reload::restart ||
+                       (turns_tls && (setting.key == "tls.certificate" || setting.key == "tls.key"));
+    (waits ? out.waiting : out.taken).push_back(setting.key);
+    if (!waits) std::visit([&](const auto each) { out.config.*each = fresh.*each; }, setting.member);
   }
   return out;
 }

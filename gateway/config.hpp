@@ -136,6 +136,12 @@ enum class SettingKind : std::uint8_t {
   endpoint   ///< address:port; an IPv6 address in brackets
 };
 
+/// What it takes for a changed value to be in force.
+enum class Reload : std::uint8_t {
+  restart,  ///< the next start
+  hangup    ///< SIGHUP: the file is read again
+};
+
 struct Setting {
   std::string_view key;  ///< in the file; the flag has '-' for '.' and '_'; the environment VIEWGATE_ and '_' for '.'
   SettingKind kind;
@@ -145,6 +151,7 @@ struct Setting {
   std::int64_t max = 0;
   std::string_view choices = {};  ///< separated by '|'
   std::string_view text = {};     ///< one line for --help and the docs
+  Reload reload = Reload::restart;
 };
 
 [[nodiscard]] std::span<const Setting> settings();
@@ -165,11 +172,16 @@ struct ConfigSources {
 
 [[nodiscard]] Config default_config();
 
+/// What a configuration that was read again changes.
+struct ConfigChange {
+  Config config;                          ///< the one of before, with what may be taken
+  std::vector<std::string_view> taken;    ///< keys, in the table's order
+  std::vector<std::string_view> waiting;  ///< keys whose new value needs a restart
+};
+[[nodiscard]] ConfigChange take_change(const Config& now, const Config& fresh);
+
 /// The VIEWGATE_… variables of this process.
 [[nodiscard]] std::map<std::string, std::string, std::less<>> process_environment();
-
-/// The table of docs/operating.md, in Markdown.
-[[nodiscard]] std::string config_table_markdown();
 
 /// "250ms", "5s", "1h".
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);

@@ -145,34 +145,4 @@ ExitStatus exit_status_of(ledger::errc code) {
   return ExitStatus::failed;
 }
 
-std::string exit_table_markdown() {
-  std::string out = "| status | meaning |\n|---|---|\n";
-  for (const auto& each : exit_meanings) {
-    out += "| " + std::to_string(static_cast<int>(each.status)) + " | " + std::string(each.meaning) + " |\n";
-  }
-  return out;
-}
-
-std::string close_table_markdown() {
-  const auto advice = [](Retry retry) -> std::string_view {
-    switch (retry) {
-      case Retry::at_once:
-        return "reconnect at once";
-      case Retry::later:
-        return "reconnect later";
-      case Retry::after_refresh:
-        return "get a new token first";
-      case Retry::never:
-        return "do not reconnect";
-    }
-    return {};
-  };
-  std::string out = "| code | name | client | meaning |\n|---|---|---|---|\n";
-  for (const auto& each : close_codes) {
-    out += "| " + std::to_string(each.code) + " | `" + std::string(each.name) + "` | " +
-           std::string(advice(each.retry)) + " | " + std::string(each.meaning) + " |\n";
-  }
-  return out;
-}
-
 }  // namespace viewgate::gateway

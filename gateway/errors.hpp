@@ -84,8 +84,4 @@ class Stop : public std::exception {
   std::string line_;
 };
 
-/// The tables of docs/operating.md, in Markdown.
-[[nodiscard]] std::string exit_table_markdown();
-[[nodiscard]] std::string close_table_markdown();
-
 }  // namespace viewgate::gateway

@@ -83,6 +83,8 @@ class Fanout final : public ReactorPort {
 
   // What sessions and subscriptions use.
   [[nodiscard]] const SessionOptions& options() const { return options_; }
+  /// Limits and times count at once for whoever is there; what was told or made at a socket's or a group's beginning stays with it.
+  void set_options(SessionOptions options) { options_ = std::move(options); }
   [[nodiscard]] const ActiveModel& model() const { return *model_; }
   [[nodiscard]] const auth::TokenVerifier& verifier() const { return verifier_; }
   [[nodiscard]] Message& message() { return message_; }
@@ -141,7 +143,7 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] Ticket add_writer(Session& session);
 
   const std::size_t reactor_;
-  const SessionOptions options_;
+  SessionOptions options_;
   EnginePort& engine_;
   const auth::TokenVerifier& verifier_;
   const std::function<void()> on_due_;

@@ -109,6 +109,13 @@ void read_issuer(const Table& source, const toml::table& issuer, const Config& c
   out.issuers.push_back(std::move(row));
 }
 
+/// One for all issuers that are wrong; its status is the first one's.
+Stop all_of(const std::vector<Stop>& problems) {
+  std::string lines;
+  for (const auto& each : problems) lines.append(lines.empty() ? "" : "\n").append(each.what());
+  return {problems.front().status(), lines};
+}
+
 Identity read_table(const Config& config) {
   const Table source{config.auth_issuers};
   const std::string text = read_whole_file(source.file);
@@ -119,11 +126,19 @@ Identity read_table(const Config& config) {
     const toml::array* const list = table["issuer"].as_array();
     if (list == nullptr) source.refuse(table, "there is no [[issuer]]");
     Identity out;
+    std::vector<Stop> problems;
     for (const auto& node : *list) {
-      const toml::table* const issuer = node.as_table();
-      if (issuer == nullptr) source.refuse(node, "issuer must be a table");
-      read_issuer(source, *issuer, config, out);
+      try {
+        const toml::table* const issuer = node.as_table();
+        if (issuer == nullptr) source.refuse(node, "issuer must be a table");
+        read_issuer(source, *issuer, config, out);
+      } catch (const Stop& problem) {
+        problems.push_back(problem);
+      } catch (const std::invalid_argument& problem) {
+        problems.emplace_back(ExitStatus::config, problem.what());
+      }
     }
+    if (!problems.empty()) throw all_of(problems);
     return out;
   } catch (const toml::parse_error& error) {
     throw Stop(ExitStatus::config,

@@ -67,11 +67,13 @@ bool is_plain(std::string_view value) {
 
 void start(Level level, Format format) {
   format_in_force = format;
-  logger().set_level(spdlog_level(level));
+  set_level(level);
   if (format == Format::json) {
     logger().set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})", spdlog::pattern_time_type::utc);
   }
 }
+
+void set_level(Level level) { logger().set_level(spdlog_level(level)); }
 
 bool enabled(Level level) { return logger().should_log(spdlog_level(level)); }
 

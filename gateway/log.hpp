@@ -30,6 +30,7 @@ struct Field {
 
 /// Before the first event; without it info and above are written as text.
 void start(Level level, Format format);
+void set_level(Level level);
 [[nodiscard]] bool enabled(Level level);
 
 void write(Level level, std::string_view event, std::initializer_list<Field> fields = {});

@@ -1,6 +1,7 @@
 #include "gateway/reactor.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -99,7 +100,11 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   void start() {
     accept();
     sweep_later();
-    thread_ = std::thread([this] { context_.run(); });
+    thread_ = std::thread([this] {
+      // What top, perf and a debugger call it.
+      ::pthread_setname_np(::pthread_self(), ("reactor-" + std::to_string(options_.index)).c_str());
+      context_.run();
+    });
   }
 
   void stop() {
@@ -138,6 +143,11 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   }
 
   [[nodiscard]] const Tally& tally() { return fanout_.tally(); }
+  [[nodiscard]] std::uint64_t turns() const { return turns_; }
+
+  void take(ReactorOptions options) {
+    asio::post(context_, [this, fresh = std::move(options)]() mutable { take_now(std::move(fresh)); });
+  }
 
   [[nodiscard]] Readiness readiness() const override {
     return ready_ && !on_drained_ ? Readiness::ready : Readiness::not_ready;
@@ -157,13 +167,14 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   void flush_soon();
   void sweep_later();
   void sweep();
+  void take_now(ReactorOptions fresh);
   void start_drain(std::chrono::milliseconds window, std::function<void()> done);
   void end_all();
   /// Those of now; each may end, and leave the list, while it is handled.
   [[nodiscard]] std::vector<std::shared_ptr<Connection>> all() const { return connections_; }
 
-  const ReactorOptions options_;
-  const TrustedProxies proxies_;
+  ReactorOptions options_;
+  TrustedProxies proxies_;
   const int descriptors_max_ = descriptors_for_clients();
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
@@ -180,6 +191,7 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   std::thread thread_;
 
   std::atomic<bool> ready_ = false;
+  std::atomic<std::uint64_t> turns_ = 0;
   std::atomic<std::size_t> connection_count_ = 0;
   std::atomic<std::size_t> session_count_ = 0;
   std::atomic<std::size_t> subscription_count_ = 0;
@@ -326,6 +338,7 @@ void Reactor::Loop::sweep_later() {
 }
 
 void Reactor::Loop::sweep() {
+  ++turns_;
   const Now now = Now::read();
   std::vector<std::shared_ptr<Connection>> due;
   std::size_t blocked = 0;
@@ -343,6 +356,18 @@ void Reactor::Loop::sweep() {
   ring_bytes_ = fanout_.ring_bytes();
   messages_count_ = messages_written;
   bytes_count_ = bytes_written;
+}
+
+void Reactor::Loop::take_now(ReactorOptions fresh) {
+  options_.session = fresh.session;
+  options_.handshake = std::move(fresh.handshake);
+  options_.connections = fresh.connections;
+  options_.strangers = fresh.strangers;
+  options_.sweep = fresh.sweep;
+  proxies_ = TrustedProxies(fresh.proxies);
+  handshake_time = fresh.handshake_time;
+  no_progress = fresh.session.no_progress;
+  fanout_.set_options(std::move(fresh.session));
 }
 
 void Reactor::Loop::start_drain(std::chrono::milliseconds window, std::function<void()> done) {
@@ -387,6 +412,8 @@ void Reactor::set_ready(bool ready) { loop_->set_ready(ready); }
 void Reactor::drain(std::chrono::milliseconds window, std::function<void()> done) {
   loop_->drain(window, std::move(done));
 }
+void Reactor::take(ReactorOptions options) { loop_->take(std::move(options)); }
+std::uint64_t Reactor::turns() const { return loop_->turns(); }
 ReactorCounters Reactor::counters() const { return loop_->counters(); }
 const Tally& Reactor::tally() const { return loop_->tally(); }
 

@@ -101,6 +101,12 @@ class Reactor {
   /// /readyz, and whether sockets are welcome (else they are told 1013). Not ready at first.
   void set_ready(bool ready);
 
+  /// Takes what may change while it runs: session, handshake, proxies, strangers, connections, handshake_time and sweep.
+  void take(ReactorOptions options);
+
+  /// How many times the loop came to its sweep: a figure that stands still says that the loop does.
+  [[nodiscard]] std::uint64_t turns() const;
+
   /// No new sockets; each client is told when to come back, spread over the window, and closed with 1012. `done` is
   /// called on the reactor's thread when all are gone, at the latest after the time to close.
   void drain(std::chrono::milliseconds window, std::function<void()> done);

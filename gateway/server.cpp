@@ -19,12 +19,15 @@
 #include "gateway/errors.hpp"
 #include "gateway/http_router.hpp"
 #include "gateway/inspector_page.hpp"
+#include "gateway/key_follower.hpp"
 #include "gateway/log.hpp"
 #include "gateway/model_loader.hpp"
+#include "gateway/posted_engine.hpp"
 #include "gateway/process_files.hpp"
 #include "gateway/signing_key.hpp"
 #include "gateway/tls_files.hpp"
 #include "gateway/version.hpp"
+#include "gateway/watchdog.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/mutator.hpp"
 #include "ledger/registry.hpp"
@@ -35,49 +38,21 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// The engine for the reactors' threads: every call becomes a post to the engine's loop.
-class PostedEngine final : public EnginePort {
- public:
-  PostedEngine(asio::io_context& io, Engine& engine) : io_(io), engine_(engine) {}
+auth::Anonymous anonymous_of(const Config& config) {
+  return config.auth_anonymous == "admit" ? auth::Anonymous::admit : auth::Anonymous::refuse;
+}
 
-  void join(std::size_t reactor, GroupSpecPtr group) override {
-    asio::post(io_, [this, reactor, group = std::move(group)] { engine_.join(reactor, group); });
-  }
-  void leave(std::size_t reactor, GroupId group) override {
-    asio::post(io_, [this, reactor, group] { engine_.leave(reactor, group); });
-  }
-  void history(std::size_t reactor, GroupId group, ledger::Position after,
-               std::function<void(HistoryReply)> reply) override {
-    asio::post(io_, [this, reactor, group, after, reply = std::move(reply)]() mutable {
-      engine_.history(reactor, group, after, std::move(reply));
-    });
-  }
-  void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) override {
-    asio::post(io_, [this, reactor, group, reply = std::move(reply)]() mutable {
-      engine_.bootstrap(reactor, group, std::move(reply));
-    });
-  }
-  void spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,
-               std::function<void(std::optional<std::string>)> reply) override {
-    asio::post(io_, [this, reactor, texts = std::move(texts), index, reply = std::move(reply)]() mutable {
-      engine_.spilled(reactor, std::move(texts), index, std::move(reply));
-    });
-  }
-  void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) override {
-    asio::post(io_, [this, reactor, call = std::move(call), reply = std::move(reply)]() mutable {
-      engine_.mutate(reactor, std::move(call), std::move(reply));
-    });
-  }
-  void receipts(std::size_t reactor, ledger::ReceiptsQuery query, std::function<void(ReceiptsReply)> reply) override {
-    asio::post(io_, [this, reactor, query = std::move(query), reply = std::move(reply)]() mutable {
-      engine_.receipts(reactor, std::move(query), std::move(reply));
-    });
-  }
+std::string joined(const std::vector<std::string_view>& keys) {
+  std::string out;
+  for (const auto key : keys) out.append(out.empty() ? "" : ",").append(key);
+  return out.empty() ? "none" : out;
+}
 
- private:
-  asio::io_context& io_;
-  Engine& engine_;
-};
+/// Problems are lines; a log has one for all of them.
+std::string in_one_line(std::string text) {
+  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
+  return text;
+}
 
 std::vector<auth::Revocation> for_verifier(std::vector<ledger::Revocation> found) {
   std::vector<auth::Revocation> out;
@@ -98,17 +73,19 @@ std::chrono::milliseconds tick_interval(const Config& config) {
 
 class Server::Column {
  public:
-  Column(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint)
+  Column(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint,
+         ServerSurroundings surroundings)
       : config_(config),
         endpoint_(endpoint),
+        surroundings_(std::move(surroundings)),
         tls_(TlsFiles::of(config)),
-        verifier_(std::move(identity.issuers)),
+        keys_(io_, verifier_, [this] { tell_of_keys(); }),
         registry_(io_, conninfo, config.database_time),
         loader_(registry_, config.time_retry),
         revocations_(io_, conninfo, revocation_options(config)),
         reader_(io_, conninfo, reader_options(config)),
         bootstraps_(io_, conninfo, bootstrap_reader_options(config)),
-        engine_(engine_limits(config), surroundings(), reader_, bootstraps_, [this] { reload(); }),
+        engine_(engine_limits(config), engine_surroundings(), reader_, bootstraps_, [this] { reload(); }),
         tailer_(io_, conninfo, tailer_options(config, endpoint), engine_),
         mutator_(io_, conninfo, mutator_options(config), [this] { tailer_.wake(); }),
         posted_engine_(io_, engine_),
@@ -133,8 +110,7 @@ class Server::Column {
         inspect_(admin_ ? std::make_unique<AdminInspect>(inspect_sources(conninfo)) : nullptr) {
     engine_.attach(tailer_);
     engine_.attach(mutator_);
-    if (config.auth_anonymous == "admit") verifier_.admit_anonymous();
-    if (!identity.key_places.empty()) follow_keys(std::move(identity.key_places));
+    keys_.replace(std::move(identity), anonymous_of(config), key_source_options(config));
   }
 
   ~Column() {
@@ -161,13 +137,16 @@ class Server::Column {
     open_admin();
     for (auto& reactor : reactors_) reactor->set_ready(true);
     const ProcessFiles files(config_, endpoint_);
+    watchdog_.start();
+    serving_ = true;
+    tell_ready();
     log::info("listening", {{"address", endpoint_.address}, {"port", endpoint_.port}, {"reactors", reactors_.size()}});
     io_.run();
     log::info("stopped");
   }
 
  private:
-  EngineSurroundings surroundings() {
+  EngineSurroundings engine_surroundings() {
     EngineSurroundings out;
     out.reactors = reactor_count(config_);
     out.post = [this](std::size_t reactor, std::function<void(ReactorPort&)> call) {
@@ -189,27 +168,6 @@ class Server::Column {
     if (!*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
     log_model(***loaded);
     return **loaded;
-  }
-
-  /// The fetches have a thread of their own; their ends are told on this one.
-  void follow_keys(std::vector<auth::KeyPlace> places) {
-    auth::KeySource::Listener listener;
-    listener.fetched = [this](std::size_t issuer, auth::Jwks jwks) {
-      asio::post(io_, [this, issuer, jwks = std::make_shared<auth::Jwks>(std::move(jwks))] {
-        for (const auto& each : jwks->skipped) log::warn("key_skipped", {{"reason", each}});
-        log::info("keys_fetched", {{"issuer", issuer}, {"keys", jwks->keys.size()}});
-        verifier_.replace_keys(issuer, std::move(jwks->keys));
-        tell_of_keys();
-      });
-    };
-    listener.failed = [this](std::size_t issuer, const std::string& reason) {
-      asio::post(io_, [this, issuer, reason] {
-        log::warn("keys_not_fetched", {{"issuer", issuer}, {"reason", reason}});
-        tell_of_keys();
-      });
-    };
-    key_source_.emplace(std::move(places), key_source_options(config_), std::move(listener));
-    verifier_.on_unknown_key([this](std::size_t issuer) { return key_source_->ask(issuer); });
   }
 
   void tell_of_keys() {
@@ -234,10 +192,10 @@ class Server::Column {
       options.http_api = &router_;
       options.tickets = &tickets_;
       if (tls_) options.tls = &tls_->identity();
-      options.session.admission = admission_;
       options.on_crowded = [this] {
         for (auto& reactor : reactors_) reactor->make_room();
       };
+      options.session.admission = admission_;
       reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, model_));
     }
     try {
@@ -360,9 +318,51 @@ class Server::Column {
   void wait_for_hangup() {
     hangups_.async_wait([this](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
-      if (tls_) tls_->read_again();
+      if (serving_) surroundings_.manager.reloading();
+      if (!draining_) read_config_again();
+      if (serving_) tell_ready();
       wait_for_hangup();
     });
+  }
+
+  void tell_ready() { surroundings_.manager.ready("listening on " + endpoint_text(endpoint_)); }
+
+  /// All that the new configuration names is read and found good before any of it is taken.
+  void read_config_again() {
+    try {
+      const auto change = take_change(config_, surroundings_.read_config());
+      auto identity = read_identity(change.config);
+      const bool tls_moves =
+          change.config.tls_certificate != config_.tls_certificate || change.config.tls_key != config_.tls_key;
+      const auto tls = tls_moves ? TlsFiles::of(change.config) : nullptr;
+      keys_.replace(std::move(identity), anonymous_of(change.config), key_source_options(change.config));
+      if (tls) {
+        tls_->adopt(*tls);
+      } else if (tls_) {
+        tls_->read_again();
+      }
+      take_over(change);
+    } catch (const std::exception& problem) {
+      log::error("config_not_reloaded", {{"reason", in_one_line(problem.what())}});
+    }
+  }
+
+  void take_over(const ConfigChange& change) {
+    config_ = change.config;
+    admission_->set_limits(admission_limits(config_));
+    for (std::size_t i = 0; i < reactors_.size(); ++i) {
+      auto options = reactor_options(config_, i, endpoint_);
+      options.session.admission = admission_;
+      reactors_[i]->take(std::move(options));
+      // Tokens may have become good, or bad.
+      reactors_[i]->post([](ReactorPort& port) {
+        port.on_revoked();
+        port.on_keys();
+      });
+    }
+    const auto level = change.waiting.empty() ? log::Level::info : log::Level::warn;
+    log::write(level, "config_reloaded", {{"taken", joined(change.taken)}, {"needs_restart", joined(change.waiting)}});
+    log::set_level(log::level_of(config_.log_level));  // after the line that says so
   }
 
   void check_tls_later() {
@@ -376,6 +376,8 @@ class Server::Column {
 
   void drain() {
     log::info("draining", {{"window_ms", config_.drain_window.count()}});
+    serving_ = false;
+    surroundings_.manager.stopping(drain_time_max());
     if (reactors_.empty()) {
       finish();
       return;
@@ -390,10 +392,14 @@ class Server::Column {
       });
     }
     // Clients that do not answer are left behind: the window, the time to close, and a moment for the loops themselves.
-    finish_timer_.expires_after(config_.drain_window + config_.time_close + std::chrono::seconds(1));
+    finish_timer_.expires_after(drain_time_max());
     finish_timer_.async_wait([this](const boost::system::error_code& cancelled) {
       if (!cancelled) finish();
     });
+  }
+
+  [[nodiscard]] std::chrono::milliseconds drain_time_max() const {
+    return config_.drain_window + config_.time_close + std::chrono::seconds(1);
   }
 
   void finish() {
@@ -410,8 +416,9 @@ class Server::Column {
     io_.stop();
   }
 
-  const Config config_;
+  Config config_;
   const Endpoint endpoint_;
+  const ServerSurroundings surroundings_;
   asio::io_context io_{1};
   asio::signal_set signals_{io_, SIGINT, SIGTERM};
   asio::signal_set hangups_{io_, SIGHUP};
@@ -423,6 +430,7 @@ class Server::Column {
   // The column: each uses only what stands above it.
   const std::unique_ptr<TlsFiles> tls_;
   auth::TokenVerifier verifier_;
+  KeyFollower keys_;  ///< the reactors' threads ask it
   ledger::Registry registry_;
   ModelLoader loader_;
   ledger::RevocationWatch revocations_;
@@ -443,20 +451,22 @@ class Server::Column {
   const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port
   const std::unique_ptr<AdminInspect> inspect_;  ///< likewise
   ActiveModelPtr model_;
-  std::optional<auth::KeySource> key_source_;  ///< the reactors' threads ask it
   std::vector<std::unique_ptr<Reactor>> reactors_;
+  Watchdog watchdog_{io_, surroundings_.manager, reactors_};
 
   DiskBudget disk_budget_{static_cast<std::uint64_t>(config_.ledger_disk_bytes), config_.embedded};
   bool revocations_known_ = false;
   bool loading_ = false;
   bool reload_again_ = false;
   bool reload_failed_ = false;  ///< told once, until it succeeds
+  bool serving_ = false;        ///< as the service manager knows it
   bool draining_ = false;
   std::size_t undrained_ = 0;
 };
 
-Server::Server(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint)
-    : column_(std::make_unique<Column>(config, conninfo, std::move(identity), endpoint)) {}
+Server::Server(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint,
+               ServerSurroundings surroundings)
+    : column_(std::make_unique<Column>(config, conninfo, std::move(identity), endpoint, std::move(surroundings))) {}
 Server::~Server() = default;
 void Server::run() { column_->run(); }
 

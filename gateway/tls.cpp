@@ -98,6 +98,12 @@ void TlsIdentity::renew(std::string_view certificates, std::string_view key) {
   context_ = std::move(context);
 }
 
+void TlsIdentity::adopt(const TlsIdentity& other) {
+  auto theirs = other.context();
+  const std::scoped_lock lock(mutex_);
+  context_ = std::move(theirs);
+}
+
 TlsContext TlsIdentity::context() const {
   const std::scoped_lock lock(mutex_);
   return context_;

@@ -29,6 +29,8 @@ class TlsIdentity {
 
   /// The same for a new pair; where it throws, the old one stays in force.
   void renew(std::string_view certificates, std::string_view key);
+  /// The pair that the other one has.
+  void adopt(const TlsIdentity& other);
   [[nodiscard]] TlsContext context() const;
 
  private:

@@ -35,6 +35,13 @@ std::unique_ptr<TlsFiles> TlsFiles::of(const Config& config) {
   return out;
 }
 
+void TlsFiles::adopt(const TlsFiles& other) {
+  certificate_ = other.certificate_;
+  key_ = other.key_;
+  stamp_ = other.stamp_;
+  identity_->adopt(*other.identity_);
+}
+
 void TlsFiles::read_again() {
   stamp_ = stamp_of(certificate_) + stamp_of(key_);
   try {

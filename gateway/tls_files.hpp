@@ -17,6 +17,9 @@ class TlsFiles {
 
   [[nodiscard]] const TlsIdentity& identity() const { return *identity_; }
 
+  /// The files of the other one, and the pair that it has read, from now on.
+  void adopt(const TlsFiles& other);
+
   /// What cannot be used is logged, and the old certificate stays in force.
   void read_again();
   /// Nothing where both files are the ones that were read last, judged by time, size and place.
@@ -25,8 +28,8 @@ class TlsFiles {
  private:
   TlsFiles(std::string certificate, std::string key);
 
-  const std::string certificate_;
-  const std::string key_;
+  std::string certificate_;
+  std::string key_;
   std::string stamp_;
   std::unique_ptr<TlsIdentity> identity_;
 };

@@ -78,6 +78,38 @@ TEST(TokenVerifier, a_token_without_kid_is_tried_with_every_key_of_its_algorithm
   EXPECT_NE(refusal_of(forge_hmac(R"({"alg":"HS256","kid":"old"})", claims(), secret), verifier), "accepted");
 }
 
+TEST(TokenVerifier, another_table_counts_at_once_and_ends_those_of_issuers_that_it_has_not) {
+  TokenVerifier verifier;
+  const std::string token = forge_hmac(hs_header, claims(), secret);
+  EXPECT_EQ(refusal_of(token, verifier), "another issuer");
+  const auto table = [](const std::string& name, KeySet keys) {
+    std::vector<TokenVerifier::Issuer> out;
+    out.push_back({VerifierConfig{name, "viewgate"}, std::move(keys)});
+    return out;
+  };
+  const KeyConfig key{"h1", Algorithm::hs256, secret};
+  verifier.replace_table(table("https://issuer.example", KeySet({key})), Anonymous::admit, {});
+  const VerifiedToken ada = verifier.verify(token, now);
+  const VerifiedToken nobody = verifier.anonymous();
+  ASSERT_TRUE(ada && nobody);
+  EXPECT_FALSE(verifier.is_revoked(*ada));
+
+  // The same issuer: with the keys that it had where they are kept, without any where they are not.
+  verifier.replace_table(table("https://issuer.example", KeySet()), Anonymous::refuse, {"https://issuer.example"});
+  EXPECT_TRUE(verifier.verify(token, now));
+  EXPECT_FALSE(verifier.is_revoked(*ada));
+  EXPECT_TRUE(verifier.is_revoked(*nobody));
+  EXPECT_FALSE(verifier.anonymous());
+  verifier.replace_table(table("https://issuer.example", KeySet()), Anonymous::refuse, {"https://other.example"});
+  EXPECT_EQ(refusal_of(token, verifier), "no key of that id and algorithm");
+
+  verifier.replace_table(table("https://other.example", KeySet({key})), Anonymous::refuse, {});
+  EXPECT_EQ(refusal_of(token, verifier), "another issuer");
+  EXPECT_TRUE(verifier.is_revoked(*ada));
+  EXPECT_THROW(verifier.replace_table({}, Anonymous::admit, {}), std::invalid_argument);
+  EXPECT_FALSE(verifier.anonymous());
+}
+
 TEST(TokenVerifier, row_21_the_algorithm_is_the_configured_one_whatever_the_header_says) {
   EXPECT_EQ(refusal_of(forge_unsigned(R"({"alg":"none"})", claims())), "an algorithm that is not accepted");
   EXPECT_EQ(refusal_of(forge_unsigned(R"({"alg":"none","kid":"h1"})", claims())), "an algorithm that is not accepted");

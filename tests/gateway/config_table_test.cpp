@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "gateway/advice.hpp"
 #include "gateway/config.hpp"
 #include "gateway/errors.hpp"
+#include "gateway/reference.hpp"
+#include "golden_files.hpp"
 #include "viewgate_paths.hpp"
 
 namespace viewgate::gateway::testing {
@@ -96,7 +98,18 @@ TEST(ConfigTable, a_password_is_not_repeated_and_a_long_value_is_cut) {
 TEST(ConfigTable, values_that_do_not_go_together_are_refused) {
   ConfigSources sources;
   sources.flags = {{"time.heartbeat", "30s"}, {"database", "host=x"}, {"embedded", "dir"}};
-  EXPECT_THAT(problems_of(sources), ElementsAre(HasSubstr("time.silence"), HasSubstr("exclude each other")));
+  EXPECT_THAT(
+      problems_of(sources),
+      ElementsAre(AllOf(HasSubstr("default: time.silence is \"50s\""), HasSubstr("--time-heartbeat: ")),
+                  AllOf(HasSubstr("--embedded: embedded is \"dir\""), HasSubstr("--database: database is given"))));
+}
+
+TEST(ConfigTable, values_that_do_not_go_together_are_told_with_the_places_of_both) {
+  const File file("[time]\nheartbeat = \"30s\"\nsilence = \"40s\"\n");
+  ConfigSources sources;
+  sources.file = file.path();
+  EXPECT_THAT(problems_of(sources), ElementsAre(AllOf(HasSubstr(":3: time.silence is \"40s\", but must be more than"),
+                                                      HasSubstr(":2: time.heartbeat is \"30s\""))));
 }
 
 TEST(ConfigTable, units_are_read_and_overflow_is_refused) {
@@ -128,14 +141,47 @@ TEST(ConfigTable, every_key_has_its_own_flag_and_environment_name) {
   }
 }
 
-TEST(ConfigTable, the_documented_tables_are_those_of_the_program) {
-  std::ifstream file(std::string(VIEWGATE_SOURCE_DIR) + "/docs/operating.md");
-  std::stringstream text;
-  text << file.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr(config_table_markdown()))
-      << "`viewgate version --tables` prints what belongs there";
-  EXPECT_THAT(text.str(), HasSubstr(exit_table_markdown()));
-  EXPECT_THAT(text.str(), HasSubstr(close_table_markdown()));
+TEST(ConfigTable, what_may_be_taken_is_taken_and_the_rest_is_named) {
+  const Config now = config_of({});
+  ConfigSources sources;
+  sources.flags = {{"threads", "3"}, {"limit.messages", "7"}, {"origins", "https://a.example"}, {"listen", "[::1]:1"}};
+  const auto change = take_change(now, config_of(sources));
+  EXPECT_THAT(change.taken, ElementsAre("origins", "limit.messages"));
+  EXPECT_THAT(change.waiting, ElementsAre("listen", "threads"));
+  EXPECT_EQ(change.config.limit_messages, 7);
+  EXPECT_EQ(change.config.threads, now.threads);
+  EXPECT_EQ(change.config.listen, now.listen);
+}
+
+TEST(ConfigTable, a_certificate_may_be_another_file_but_tls_is_turned_on_by_a_restart_alone) {
+  ConfigSources sources;
+  sources.flags = {{"tls.certificate", "a"}, {"tls.key", "b"}};
+  const Config with = config_of(sources);
+  EXPECT_THAT(take_change(default_config(), with).waiting, ElementsAre("tls.certificate", "tls.key"));
+  EXPECT_EQ(take_change(default_config(), with).config.tls_certificate, "");
+  EXPECT_THAT(take_change(with, default_config()).taken, ElementsAre());
+  sources.flags = {{"tls.certificate", "c"}, {"tls.key", "b"}};
+  EXPECT_THAT(take_change(with, config_of(sources)).taken, ElementsAre("tls.certificate"));
+}
+
+TEST(Reference, the_documented_tables_are_those_of_the_program) {
+  const std::string text = test::file_text(VIEWGATE_SOURCE_DIR "/docs/operating.md");
+  for (const char* name : {"configuration", "exit statuses", "close codes", "errors", "reset reasons", "metrics"}) {
+    EXPECT_THAT(text, HasSubstr("<!-- table: " + std::string(name) + " -->"));
+  }
+  EXPECT_EQ(text, with_tables(text)) << "`./dev docs` makes them anew";
+}
+
+TEST(Reference, a_mark_that_is_wrong_is_refused) {
+  EXPECT_THROW(static_cast<void>(with_tables("<!-- table: none -->\n<!-- end -->")), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(with_tables("<!-- table: errors -->\n")), std::invalid_argument);
+  EXPECT_EQ(with_tables("no table"), "no table");
+}
+
+TEST(Reference, everything_that_may_be_met_says_what_to_do) {
+  for (const auto& each : close_codes) EXPECT_NE(advice_for_close(each.code), "") << each.name;
+  for (const auto& each : exit_meanings) EXPECT_NE(advice_for(each.status), "") << each.meaning;
+  EXPECT_THAT(reference_text(), ::testing::Not(HasSubstr("| |\n")));
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ TlsMeeting meet(std::uint16_t port, TlsVersion version) {
 
 class TlsGate::Loop {
  public:
-  explicit Loop(std::uint16_t port) : to_(asio::ip::address_v4::loopback(), port) {
+  Loop(std::uint16_t port, const std::string& source)
+      : from_(asio::ip::make_address(source), 0), to_(asio::ip::address_v4::loopback(), port) {
     context_.set_verify_mode(asio::ssl::verify_none);
     accept();
     thread_ = std::thread([this] { io_.run(); });
@@ -89,7 +90,9 @@ class TlsGate::Loop {
     Pair(tcp::socket plain_, asio::io_context& io, asio::ssl::context& context)
         : plain(std::move(plain_)), tls(io, context) {}
 
-    void start(const tcp::endpoint& to) {
+    void start(const tcp::endpoint& from, const tcp::endpoint& to) {
+      tls.lowest_layer().open(from.protocol());
+      tls.lowest_layer().bind(from);
       tls.lowest_layer().async_connect(to, [self = shared_from_this()](const boost::system::error_code& refused) {
         if (refused) return self->end();
         self->tls.async_handshake(asio::ssl::stream_base::client, [self](const boost::system::error_code& failed) {
@@ -125,19 +128,20 @@ class TlsGate::Loop {
   void accept() {
     acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
       if (error) return;
-      std::make_shared<Pair>(std::move(socket), io_, context_)->start(to_);
+      std::make_shared<Pair>(std::move(socket), io_, context_)->start(from_, to_);
       accept();
     });
   }
 
-  const tcp::endpoint to_;
+  const tcp::endpoint from_, to_;
   asio::io_context io_{1};
   asio::ssl::context context_{asio::ssl::context::tls_client};
   tcp::acceptor acceptor_{io_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
   std::thread thread_;
 };
 
-TlsGate::TlsGate(std::uint16_t port) : loop_(std::make_unique<Loop>(port)), own_port_(loop_->port()) {}
+TlsGate::TlsGate(std::uint16_t port, const std::string& source)
+    : loop_(std::make_unique<Loop>(port, source)), own_port_(loop_->port()) {}
 TlsGate::~TlsGate() = default;
 
 }  // namespace viewgate::testing

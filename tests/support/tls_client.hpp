@@ -25,7 +25,8 @@ TlsMeeting meet(std::uint16_t port, TlsVersion version);
 /// Listens on a plain port and carries the bytes of each connection over TLS to `port`.
 class TlsGate {
  public:
-  explicit TlsGate(std::uint16_t port);
+  /// `source`: the address of this machine that it comes from.
+  explicit TlsGate(std::uint16_t port, const std::string& source = "127.0.0.1");
   ~TlsGate();
   TlsGate(const TlsGate&) = delete;
   TlsGate& operator=(const TlsGate&) = delete;

@@ -1,0 +1,85 @@
+#include "gateway/key_follower.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <set>
+
+#include "gateway/log.hpp"
+
+namespace viewgate::gateway {
+namespace {
+
+constexpr std::chrono::seconds last_fetch_time_max{10};
+
+}  // namespace
+
+KeyFollower::KeyFollower(boost::asio::io_context& io, auth::TokenVerifier& verifier, std::function<void()> on_keys)
+    : io_(io), verifier_(verifier), on_keys_(std::move(on_keys)), retire_timer_(io) {
+  verifier_.on_unknown_key([this](std::size_t issuer) { return ask(issuer); });
+}
+
+bool KeyFollower::ask(std::size_t issuer) const {
+  const std::scoped_lock lock(mutex_);
+  return source_ && source_->ask(issuer);
+}
+
+std::vector<KeyFollower::Place> KeyFollower::places_of(const Identity& identity) {
+  std::vector<Place> out;
+  for (const auto& each : identity.key_places) {
+    out.push_back({identity.issuers.at(each.issuer).config.issuer, each.url, each.algorithms});
+  }
+  return out;
+}
+
+void KeyFollower::replace(Identity identity, auth::Anonymous anonymous, auth::KeySourceOptions options) {
+  std::set<std::string> keeping;
+  auto places = places_of(identity);
+  for (const auto& each : places) {
+    if (std::ranges::find(places_, each) != places_.end()) keeping.insert(each.issuer);
+  }
+  verifier_.replace_table(std::move(identity.issuers), anonymous, keeping);
+  follow(std::move(places), std::move(identity.key_places), options);
+}
+
+void KeyFollower::follow(std::vector<Place> places, std::vector<auth::KeyPlace> fetched_from,
+                         auth::KeySourceOptions options) {
+  const auto generation = ++generation_;
+  auth::KeySource::Listener listener;
+  listener.fetched = [this, generation](std::size_t issuer, auth::Jwks jwks) {
+    boost::asio::post(io_, [this, generation, issuer, jwks = std::make_shared<auth::Jwks>(std::move(jwks))] {
+      if (generation != generation_) return;
+      for (const auto& each : jwks->skipped) log::warn("key_skipped", {{"reason", each}});
+      log::info("keys_fetched", {{"issuer", issuer}, {"keys", jwks->keys.size()}});
+      verifier_.replace_keys(issuer, std::move(jwks->keys));
+      on_keys_();
+    });
+  };
+  listener.failed = [this, generation](std::size_t issuer, const std::string& reason) {
+    boost::asio::post(io_, [this, generation, issuer, reason] {
+      if (generation != generation_) return;
+      log::warn("keys_not_fetched", {{"issuer", issuer}, {"reason", reason}});
+      on_keys_();
+    });
+  };
+  places_ = std::move(places);
+  auto fresh = fetched_from.empty()
+                   ? nullptr
+                   : std::make_shared<auth::KeySource>(std::move(fetched_from), options, std::move(listener));
+  {
+    const std::scoped_lock lock(mutex_);
+    source_.swap(fresh);
+  }
+  if (!fresh) return;
+  fresh->stop();
+  retired_.push_back(std::move(fresh));
+  retire_later();
+}
+
+void KeyFollower::retire_later() {
+  retire_timer_.expires_after(last_fetch_time_max);
+  retire_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) retired_.clear();
+  });
+}
+
+}  // namespace viewgate::gateway

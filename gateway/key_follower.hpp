@@ -1,0 +1,53 @@
+// The issuers' keys that are fetched, on their way from the fetching thread into the verifier; and the change to another issuer table.
+// On the engine's loop.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "auth/key_source.hpp"
+#include "auth/token_verifier.hpp"
+#include "gateway/identity.hpp"
+
+namespace viewgate::gateway {
+
+class KeyFollower {
+ public:
+  /// Both outlive it. `on_keys`: an issuer's keys were asked for, and are here or not. Before the verifier's first verify.
+  KeyFollower(boost::asio::io_context& io, auth::TokenVerifier& verifier, std::function<void()> on_keys);
+
+  /// A table takes the place of the one before. Keys from a place that is the same as before stay in force until they are fetched again, so that a reload while
+  /// the issuer's server is away shuts nobody out. Throws std::invalid_argument (TokenVerifier), and then changes nothing.
+  void replace(Identity identity, auth::Anonymous anonymous, auth::KeySourceOptions options);
+
+ private:
+  struct Place {
+    std::string issuer;
+    std::string url;
+    std::vector<auth::Algorithm> algorithms;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+
+  [[nodiscard]] static std::vector<Place> places_of(const Identity& identity);
+  void follow(std::vector<Place> places, std::vector<auth::KeyPlace> fetched_from, auth::KeySourceOptions options);
+  [[nodiscard]] bool ask(std::size_t issuer) const;
+  void retire_later();
+
+  boost::asio::io_context& io_;
+  auth::TokenVerifier& verifier_;
+  const std::function<void()> on_keys_;
+  std::vector<Place> places_;
+  std::uint64_t generation_ = 0;  // what an older source has fetched is not of this table
+  mutable std::mutex mutex_;      // of source_, which the reactors' threads ask
+  std::shared_ptr<auth::KeySource> source_;
+  std::vector<std::shared_ptr<auth::KeySource>>
+      retired_;  // until no fetch of theirs can be under way: their end would wait for it
+  boost::asio::steady_timer retire_timer_;
+};
+
+}  // namespace viewgate::gateway

@@ -1,0 +1,219 @@
+// Goal: what an operator relies on while a node runs. Its service manager hears of its states, and of its life only while all of its
+// loops turn; a changed configuration is taken or named, and a wrong one changes nothing; what is wrong is found before a start.
+// Method: the built program, a real PostgreSQL, a socket in the service manager's place, and single threads stopped by ptrace(2).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "support/line.hpp"
+#include "support/notify_socket.hpp"
+
+namespace viewgate::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr int config_status = 78;
+
+/// A file that goes with the test.
+class File {
+ public:
+  explicit File(const std::string& name, const std::string& text = "") : path(temporary_path(name)) { write(text); }
+  ~File() { std::filesystem::remove(path); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  void write(const std::string& text) const { std::ofstream(path, std::ios::trunc) << text; }
+
+  const std::string path;
+};
+
+/// A thread of another process that stands still as long as this lives.
+class StoppedThread {
+ public:
+  explicit StoppedThread(pid_t thread) : thread_(thread) {
+    stopped_ = ::ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) == 0 &&
+               ::ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) == 0 &&
+               ::waitpid(thread_, nullptr, __WALL) == thread_;
+  }
+  ~StoppedThread() { ::ptrace(PTRACE_DETACH, thread_, nullptr, nullptr); }
+  StoppedThread(const StoppedThread&) = delete;
+  StoppedThread& operator=(const StoppedThread&) = delete;
+  bool stopped() const { return stopped_; }
+
+ private:
+  const pid_t thread_;
+  bool stopped_ = false;
+};
+
+pid_t thread_named(pid_t process, const std::string& name) {
+  for (const auto& each : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+    if (file_text(each.path() / "comm") == name + "\n") return std::stoi(each.path().filename());
+  }
+  return 0;
+}
+
+class Running : public ::testing::Test {
+ protected:
+  /// The file's settings must not be hidden by flags.
+  GatewayOptions with_file(const File& file) {
+    GatewayOptions out = line.gateway_options();
+    out.flags = {"--config", file.path, "--ledger-look-idle", "100ms"};
+    return out;
+  }
+  bool logged(GatewayProcess& gateway, const std::string& text) {
+    return eventually([&] { return gateway.log().find(text) != std::string::npos; }, patient(std::chrono::seconds(20)));
+  }
+  /// The first line of the answer to an upgrade from a page of this origin.
+  std::string upgrade_from(GatewayProcess& gateway, const std::string& origin) {
+    RawSocket socket(gateway.port());
+    socket.send(upgrade_bytes({.extra_headers = "Origin: " + origin + "\r\n"}));
+    return socket.read_until("\r\n");
+  }
+
+  Line& line = Line::shared();
+};
+
+TEST_F(Running, the_service_manager_hears_of_start_reload_and_end) {
+  NotifySocket manager;
+  GatewayOptions options = line.gateway_options();
+  options.set("--time-drain", "3s");
+  options.environment = {{"NOTIFY_SOCKET", manager.path()}};
+  GatewayProcess gateway(options);
+  EXPECT_EQ(manager.next().value_or(""), "READY=1\nSTATUS=listening on " + gateway.address());
+  gateway.process().signal(SIGHUP);
+  EXPECT_THAT(manager.next().value_or(""), StartsWith("RELOADING=1\nMONOTONIC_USEC="));
+  EXPECT_THAT(manager.next().value_or(""), StartsWith("READY=1\n"));
+  gateway.process().signal(SIGTERM);
+  EXPECT_THAT(manager.next().value_or(""), AllOf(StartsWith("STOPPING=1\n"), HasSubstr("EXTEND_TIMEOUT_USEC=4")));
+  EXPECT_EQ(gateway.process().wait(patient(std::chrono::seconds(20))), 0);
+  EXPECT_FALSE(manager.next(std::chrono::milliseconds(0)));  // nobody asked for signs of life
+}
+
+TEST_F(Running, the_watchdog_hears_signs_of_life_only_while_the_engine_and_every_reactor_turn) {
+  constexpr std::chrono::milliseconds three_looks{1500};
+  const std::string alive = "WATCHDOG=1";
+  NotifySocket manager;
+  GatewayOptions options = line.gateway_options();
+  options.set("--threads", "2");
+  options.environment = {{"NOTIFY_SOCKET", manager.path()}, {"WATCHDOG_USEC", "2000000"}};
+  GatewayProcess gateway(options);
+  const pid_t process = gateway.process().pid();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(manager.next_of(alive));
+  {
+    const StoppedThread reactor(thread_named(process, "reactor-1"));
+    ASSERT_TRUE(reactor.stopped());
+    ASSERT_TRUE(logged(gateway, "reactor_stands_still reactor=1"));
+    manager.clear();
+    EXPECT_FALSE(manager.next_of(alive, three_looks));
+  }
+  EXPECT_TRUE(manager.next_of(alive));
+  EXPECT_TRUE(logged(gateway, "reactor_turns_again reactor=1"));
+  {
+    const StoppedThread engine(process);
+    ASSERT_TRUE(engine.stopped());
+    manager.clear();
+    EXPECT_FALSE(manager.next_of(alive, three_looks));
+  }
+  EXPECT_TRUE(manager.next_of(alive));
+}
+
+TEST_F(Running, a_changed_file_is_taken_where_that_is_safe_and_the_rest_is_named) {
+  const File file("reload.toml", "threads = 1\norigins = [\"https://a.example\"]\n[limit]\nsubscriptions = 1\n");
+  GatewayProcess gateway(with_file(file));
+  const std::string space = line.new_space();
+  WsClient client(gateway.port(), line.reader());
+  client.open({.id = "one", .space = space});
+  client.send(subscribe_text({.id = "two", .space = space}));
+  EXPECT_EQ(client.next_of("error").plain("code"), "too_many_subscriptions");
+  EXPECT_THAT(upgrade_from(gateway, "https://b.example"), HasSubstr(" 403 "));
+
+  file.write("threads = 2\norigins = [\"https://b.example\"]\n[limit]\nsubscriptions = 2\n[log]\nlevel = \"warn\"\n");
+  gateway.process().signal(SIGHUP);
+  ASSERT_TRUE(logged(gateway, "config_reloaded taken=\"origins,limit.subscriptions,log.level\" needs_restart=threads"));
+  EXPECT_TRUE(
+      eventually([&] { return upgrade_from(gateway, "https://b.example").find(" 101 ") != std::string::npos; }));
+  EXPECT_THAT(upgrade_from(gateway, "https://a.example"), HasSubstr(" 403 "));
+  client.open({.id = "two", .space = space});  // on the socket that was there
+}
+
+TEST_F(Running, a_wrong_file_leaves_the_configuration_in_force_and_says_so_in_one_line) {
+  const File file("wrong.toml", "origins = [\"https://a.example\"]\n");
+  GatewayProcess gateway(with_file(file));
+  file.write("origins = [\"https://b.example\"]\nthreads = \"many\"\nlimits = 1\n");
+  gateway.process().signal(SIGHUP);
+  ASSERT_TRUE(logged(gateway, "config_not_reloaded"));
+  const std::string log = gateway.log();
+  const auto line_begin = log.find("config_not_reloaded");
+  EXPECT_THAT(log.substr(line_begin, log.find('\n', line_begin) - line_begin),
+              AllOf(HasSubstr(file.path + ":2: threads is"), HasSubstr(file.path + ":3: there is no setting")));
+  EXPECT_THAT(upgrade_from(gateway, "https://a.example"), HasSubstr(" 101 "));
+  EXPECT_THAT(upgrade_from(gateway, "https://b.example"), HasSubstr(" 403 "));
+
+  // What is right in itself, but names a key that is not there, is not taken by half either.
+  file.write("origins = [\"https://b.example\"]\n[auth]\nissuers = \"/nowhere/issuers.toml\"\n");
+  gateway.process().signal(SIGHUP);
+  ASSERT_TRUE(logged(gateway, "/nowhere/issuers.toml cannot be read"));
+  EXPECT_THAT(upgrade_from(gateway, "https://b.example"), HasSubstr(" 403 "));
+}
+
+TEST_F(Running, another_issuer_table_lets_its_tokens_in_and_ends_those_of_issuers_that_are_gone) {
+  const File file("issuers.toml");
+  GatewayProcess gateway(with_file(file));
+  WsClient client(gateway.port(), line.reader());
+  ASSERT_EQ(client.welcome().type(), "welcome");
+  file.write("[auth]\nissuer = \"another\"\n");
+  gateway.process().signal(SIGHUP);
+  EXPECT_EQ(client.closed_with(), 4005);
+  WsClient late(gateway.port());
+  late.send(R"({"type":"hello","protocol":1,"token":")" + line.reader() + "\"}");
+  EXPECT_EQ(late.closed_with(), 4001);
+  file.write("");
+  gateway.process().signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return WsClient(gateway.port(), line.reader()).welcome().type() == "welcome"; }));
+}
+
+TEST_F(Running, check_tells_all_that_is_wrong_with_a_configuration_and_its_files_at_once) {
+  const File file("check.toml", "threads = 65\n[time]\nhello = 5\n");
+  Finished checked = run({program("viewgate"), "check", "--config", file.path});
+  EXPECT_EQ(checked.status, config_status);
+  EXPECT_THAT(checked.output,
+              AllOf(HasSubstr(file.path + ":1: threads is"), HasSubstr(file.path + ":3: time.hello is")));
+
+  file.write("[auth]\nkey_file = \"/nowhere/key\"\n[admin]\nkey_file = \"" + file.path +
+             "\"\n[tls]\ncertificate = \"/nowhere/certificate\"\nkey = \"/nowhere/tls.key\"\n");
+  checked = run({program("viewgate"), "check", "--config", file.path});
+  EXPECT_EQ(checked.status, config_status);
+  EXPECT_THAT(checked.output, AllOf(HasSubstr("--database must say"), HasSubstr("/nowhere/key cannot be read"),
+                                    HasSubstr("admin.key_file must hold"), HasSubstr("/nowhere/certificate cannot"),
+                                    HasSubstr("/nowhere/tls.key cannot")));
+
+  file.write("database = \"" + line.database() + "\"\n[auth]\nkey_file = \"" + key_file() + "\"\n");
+  const File model("check.sql", "create table t (id int4 primary key);\ncreate view v as select id from t;\n");
+  checked = run({program("viewgate"), "check", "--config", file.path, model.path});
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_THAT(checked.output, AllOf(HasSubstr("configuration: no problems"), HasSubstr("1 views, no problems")));
+}
+
+TEST_F(Running, the_health_check_says_whether_the_node_takes_clients) {
+  const std::string address = line.gateway().address();
+  EXPECT_EQ(run({program("viewgate"), "healthcheck", "--listen", address}).status, 0);
+  const Finished other =
+      run({program("viewgate"), "healthcheck", "--listen", address, "--tls-certificate", "x", "--tls-key", "x"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.output, HasSubstr("does not answer as viewgate does with TLS"));
+  const Finished nobody =
+      run({program("viewgate"), "healthcheck", "--listen", "0.0.0.0:" + std::to_string(free_port())});
+  EXPECT_EQ(nobody.status, 1);
+  EXPECT_THAT(nobody.output, HasSubstr("nobody answers on 127.0.0.1:"));
+}
+
+}  // namespace
+}  // namespace viewgate::testing
