@@ -173,7 +173,7 @@ class Attempt {
       change.groups = groups;
       acknowledgement.kind = change.kind;
       changes_.push_back(std::move(change));
-      if (!after) now.versions.clear();
+      if (!after && !is_planted("keep_versions")) now.versions.clear();
       for (const std::string& group : groups) {
         if (after) now.versions[group] = sequence_.value;
       }
@@ -220,7 +220,8 @@ class Planner {
     const std::int64_t last = client == clients_.end() ? 0 : client->second.last;
     if (request.number <= last && !is_planted("process_again")) return answer_again(asked, processed);
     if (request.number > last + 1 && !is_planted("accept_gap")) return answer_gap(last + 1);
-    if (const std::string fault = values_fault(request, first_record, values); !fault.empty()) {
+    const std::string fault = values_fault(request, first_record, values);
+    if (!fault.empty() && !is_planted("process_malformed")) {
       plan_.answers.emplace_back(Error{errc::invalid_mutation, "", fault});
       return;
     }
@@ -300,7 +301,7 @@ class Planner {
   void process(const MutationToPlan& asked, std::size_t first_record, const Values& values) {
     const MutationRequest& request = *asked.request;
     const Sequence sequence = heads_[asked.space].next();
-    heads_[asked.space] = sequence;
+    heads_[asked.space] = is_planted("gaps_in_batches") ? sequence.next() : sequence;
     const bool is_unread = has_withheld(first_record, request.mutations.size());
     for (std::size_t i = 0; i < request.mutations.size(); ++i) load(asked, i, first_record + i);
     Attempt attempt(asked, sequence, bounds_, held_);

@@ -16,8 +16,8 @@ inline std::atomic<const char*>& planted_bug() {
 }
 #endif
 
-/// Whether this bug is planted. Those of the snapshot: skip_lock (without the space's lock). Those of the write path stand with the
-/// promises that they break in tests/ledger/contract/plants.cpp.
+/// Whether this bug is planted. Those of the snapshot: skip_lock (without the space's lock). Those of reading and writing
+/// the log stand with the promises that they break in tests/ledger/contract/plants.cpp.
 inline bool is_planted([[maybe_unused]] std::string_view bug) {
 #ifdef VIEWGATE_PLANTED_BUGS
   const char* const planted = planted_bug().load(std::memory_order_relaxed);

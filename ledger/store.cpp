@@ -24,12 +24,12 @@ class PageFiller {
 
   void take(const CommitPart& part) {
     if (is_full_) return;
-    const auto weight = std::max<std::int64_t>(1, static_cast<std::int64_t>(part.changes.size()));
+    const std::int64_t weight = weight_of(static_cast<std::int64_t>(part.changes.size()));
     const bool is_whole = part.first && part.last;
     const std::size_t bytes = bytes_of(part);
     is_too_large_ = page_.commits.empty() && (!is_whole || bytes > bytes_max_);
-    const bool fits = page_.commits.empty() || (used_ + weight <= limit_ && used_bytes_ + bytes <= bytes_max_);
-    if (is_too_large_ || !is_whole || !fits) {
+    const bool is_welcome = page_.commits.empty() || (fits(weight) && used_bytes_ + bytes <= bytes_max_);
+    if (is_too_large_ || !is_whole || !is_welcome) {
       is_full_ = true;
       return;
     }
@@ -38,6 +38,7 @@ class PageFiller {
     Commit& commit =
         page_.commits.emplace_back(Commit{part.space, part.position, part.provenance, part.changes, part.receipt});
     if (part.by_key) std::ranges::sort(commit.changes, {}, &Change::ordinal);
+    if (page_.commits.size() > 1 && is_planted("cursor_of_first_commit")) return;
     page_.next_cursor = part.position.sequence;
   }
 
@@ -46,6 +47,15 @@ class PageFiller {
   [[nodiscard]] PullPage& page() { return page_; }
 
  private:
+  /// What a commit takes of the budget.
+  static std::int64_t weight_of(std::int64_t changes) {
+    if (is_planted("count_commits")) return 1;
+    return is_planted("count_nothing_for_none") ? changes : std::max<std::int64_t>(1, changes);
+  }
+  [[nodiscard]] bool fits(std::int64_t weight) const {
+    return is_planted("overfill") ? used_ < limit_ : used_ + weight <= limit_;
+  }
+
   const std::int64_t limit_;
   const std::size_t bytes_max_;
   PullPage page_;
@@ -79,8 +89,8 @@ pg::Task<PullPage> Store::pull(std::string space, Sequence after, std::int64_t l
                         std::to_string(options_.page_bytes_max) + " bytes: read it in parts"};
   }
   PullPage page = std::move(filler.page());
-  if (page.commits.empty()) page.next_cursor = after;
-  page.has_more = page.next_cursor < window->watermark;
+  if (page.commits.empty() && !is_planted("forget_cursor")) page.next_cursor = after;
+  page.has_more = page.next_cursor < window->watermark || is_planted("always_more");
   co_return page;
 }
 

@@ -281,6 +281,9 @@ ModelLedger::Effect ModelLedger::effect_of(const Space& space, const MutationReq
 
 LedgerAdapter::Answer ModelLedger::process(const MutationRequest& request, const ledger::WriteRules& rules) {
   if (request.number < 1) return refused(errc::invalid_mutation, "the number is below one");
+  for (const Mutation& mutation : request.mutations) {
+    if (!mutation.key.starts_with('[')) return refused(errc::invalid_mutation, "the key is not an array");
+  }
   Space& space = spaces_[request.space];
   const auto known = space.clients.find(request.client);
   MutationAnswer out;

@@ -1,6 +1,8 @@
 // The proof of the contract suite: with a bug planted, the promise that it breaks must be red.
 #include <gtest/gtest-spi.h>
 
+#include <set>
+
 #include "ledger/contract/plants.hpp"
 #include "ledger/contract/postgres_adapter.hpp"
 #include "ledger/contract/promises.hpp"
@@ -45,6 +47,16 @@ TEST_P(Planted, breaks_its_promise) {
 INSTANTIATE_TEST_SUITE_P(Each, Planted, ::testing::ValuesIn(plants()),
                          [](const auto& each) { return std::string(each.param.name); });
 
+constexpr const char* kSurvivesACrash = "what_was_told_survives_a_crash";  ///< needs a server of its own, below
+
+TEST(Plants, every_promise_has_one) {
+  std::set<std::string> broken{kSurvivesACrash};
+  for (const Plant& plant : plants()) broken.insert(plant.promise);
+  for (const Promise& promise : promises()) {
+    EXPECT_TRUE(broken.contains(promise.name)) << promise.name << " has no plant that breaks it: add one to plants.cpp";
+  }
+}
+
 /// A server that flushes nothing by itself, so that what nobody flushes is lost when it is killed.
 class Durability : public ::testing::Test {
  protected:
@@ -59,7 +71,7 @@ class Durability : public ::testing::Test {
 
 TEST_F(Durability, is_not_left_to_the_settings_of_a_database) {
   PostgresAdapter ledger(cluster_, conninfo_);
-  promise_of("what_was_told_survives_a_crash").keep(ledger);
+  promise_of(kSurvivesACrash).keep(ledger);
   // Also where a back-end numbers its own commit.
   PgSession(conninfo_).run("select viewgate.append('a', '[{\"collection\": \"c\", \"key\": [1], \"put\": {}}]')");
   ASSERT_EQ(PgSession(conninfo_).value("select numbered from viewgate.look()"), "1");
@@ -72,7 +84,7 @@ TEST_F(Durability, that_is_not_forced_is_missed) {
   edit(session, {"force_durable", "('off', 'local', 'remote_write')", "('never')"});
   const PlantedBug bug("async_commit");
   PostgresAdapter ledger(cluster_, conninfo_);
-  EXPECT_GT(failures_of(promise_of("what_was_told_survives_a_crash"), ledger), 0);
+  EXPECT_GT(failures_of(promise_of(kSurvivesACrash), ledger), 0);
 }
 
 }  // namespace

@@ -107,10 +107,11 @@ void a_gap_names_the_expected_number_and_consumes_nothing(LedgerAdapter& ledger)
 
 void what_is_malformed_is_not_processed_and_its_number_stays_free(LedgerAdapter& ledger) {
   const std::string space = fresh_space();
-  std::vector<MutationRequest> requests{in(space, 0, {put("[1]", "{}")})};
-  const auto given = ledger.mutate(std::move(requests), suite_rules());
-  ASSERT_FALSE(given.at(0));
-  EXPECT_EQ(given[0].error().code, errc::invalid_mutation);
+  for (const MutationRequest& malformed : {in(space, 0, {put("[1]", "{}")}), in(space, 1, {put("1", "{}")})}) {
+    const auto given = ledger.mutate({malformed}, suite_rules());
+    ASSERT_FALSE(given.at(0));
+    EXPECT_EQ(given[0].error().code, errc::invalid_mutation);
+  }
   EXPECT_EQ(ledger.watermark(space), Sequence{0});
   EXPECT_EQ(answer(ledger, in(space, 1, {put("[1]", "{}")})).kind, Kind::receipt);
 }
