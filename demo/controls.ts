@@ -111,6 +111,8 @@ export class RateSlider {
   private readonly slider = part<HTMLInputElement>('#rate');
   private readonly text = part('#rate-text');
   private sending = false;
+  /** How often a rate was sent: what was asked before the last time is old. */
+  private sent = 0;
 
   constructor() {
     part('#rates').replaceChildren(
@@ -132,6 +134,7 @@ export class RateSlider {
 
   private async send(): Promise<void> {
     this.sending = true;
+    this.sent++;
     try {
       const body = JSON.stringify({ rate: this.chosen() });
       const answer = await fetch('/rate', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
@@ -146,8 +149,10 @@ export class RateSlider {
 
   private async look(): Promise<void> {
     if (this.sending || document.activeElement === this.slider) return;
+    const { sent } = this;
     try {
       const answer = (await (await fetch('/rate')).json()) as Rate;
+      if (sent !== this.sent) return;
       const place = rates.findIndex((rate) => rate === answer.rate);
       if (place >= 0) this.slider.value = String(place);
       this.told(answer);

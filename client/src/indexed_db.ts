@@ -294,6 +294,7 @@ async function mutationStore(principal: string, opened: Opened | void, onError: 
   let isClosed = false;
   return {
     client,
+    principal,
     stored: stored.get(client) ?? [],
     save: async (space, last, texts) => {
       // Somebody else may number under this name now: what comes too late is never stored, and so never sent.

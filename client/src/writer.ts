@@ -12,6 +12,8 @@ import { MutationRejected, WriteQueue, type Entry, type MutateOptions, type Stor
 export interface MutationStore {
   /** Names this client to the server, for good: its mutations are numbered under it. */
   readonly client: string;
+  /** Whose mutations these are, where it is known: on a connection of somebody else nothing of them is sent. */
+  readonly principal?: string;
   /**
    * What the page before left: by space the last number, and what has no receipt, in order: the exact messages, and after them what
    * could not be one yet.
@@ -139,9 +141,15 @@ export class Writer<M extends AnyModel = Untyped> {
   private pump(space: string, isNew = false): void {
     const queue = this.queue(space);
     if (queue.settle().length > 0 || isNew) this.save(queue);
-    if (this.gate.status !== 'online' || this.paused.has(space)) return;
+    if (this.gate.status !== 'online' || this.paused.has(space) || this.isOfAnother) return;
     for (const { text } of queue.take()) if (text !== undefined) this.send(text);
     this.watchFor(queue);
+  }
+
+  /** The connection is not that of the store's principal, and the client has no storage that says so first. */
+  private get isOfAnother(): boolean {
+    const { principal } = this.store ?? {};
+    return principal !== undefined && this.gate.status === 'online' && this.gate.principal !== principal;
   }
 
   private watchFor(queue: WriteQueue): void {
@@ -227,6 +235,7 @@ export class Writer<M extends AnyModel = Untyped> {
 
   /** After each event of the client, and so after each message: a receipt's effect is in the views now. */
   private stepped(): void {
+    if (this.isOfAnother && this.unanswered > 0) this.forget();
     const isOnline = this.gate.status === 'online';
     if (isOnline !== this.wasOnline) {
       this.wasOnline = isOnline;

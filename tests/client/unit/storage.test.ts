@@ -197,6 +197,30 @@ describe('a storage', () => {
     expect(await kept()).toEqual([]);
   });
 
+  it('stored_mutations_are_not_sent_on_a_connection_of_somebody_else_though_no_sets_are_stored', async () => {
+    const uninstall = new FakeLocks().install();
+    const before = await indexedDbStorage({ principal: 'alice' });
+    const text = '{"type":"mutate","space":"1","number":"1","mutations":[{"kind":"delete","collection":"accounts","key":[1]}]}';
+    await before.mutations.save('1', 1, [text]);
+    await before.close();
+    server.principal = 'bob';
+    const { mutations } = await indexedDbStorage({ principal: 'alice' });
+    const client = connect({ url, token: () => 'token', WebSocket: WebSocket as unknown as SocketConstructor });
+    clients.push(client);
+    const write = writer(client, { store: mutations });
+    const reasons: string[] = [];
+    write.onRejected(({ reason }) => reasons.push(reason));
+    expect(write.unanswered).toBe(1);
+    // Nor what is asked for in the first moment of the connection.
+    client.onState(({ status }) => status === 'online' && void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [2] }]));
+    await eventually('it is given up', () => reasons.length === 2);
+    expect([write.unanswered, reasons]).toEqual([0, ['signed_out', 'signed_out']]);
+    server.say('{"type":"ping"}');
+    await eventually('it was answered', () => server.received.some(({ type }) => type === 'pong'));
+    expect(server.received.filter(({ type }) => type === 'mutate')).toEqual([]);
+    uninstall();
+  });
+
   it('who_signs_in_twice_in_one_page_finds_what_was_done_offline', async () => {
     const uninstall = new FakeLocks().install();
     const first = await open('alice', { url: 'ws://127.0.0.1:9/' });
