@@ -50,10 +50,10 @@ with statements(place, name, what) as (
   union all select 2, c.relname::text, 'select on ' || c.oid::regclass
     from pg_class c where c.relnamespace = 'viewgate'::regnamespace and c.relkind in ('r', 'v')
   union all select 3, t.name, t.rights || ' on viewgate.' || t.name
-    from (values ('arming', 'insert'), ('captures', 'update'), ('changes', 'insert, update, delete'),
-                 ('clients', 'insert, update'), ('commits', 'insert, update, delete'), ('horizons', 'insert, update'),
-                 ('keys', 'insert'), ('looks', 'insert, update, delete'), ('records', 'insert, update, delete'),
-                 ('tickets', 'insert, update, delete'), ('waiting', 'insert, delete')) t(name, rights)
+    from (values ('arming', 'insert'), ('changes', 'insert, delete'), ('clients', 'insert, update'),
+                 ('commits', 'insert, update, delete'), ('horizons', 'insert, update'), ('keys', 'insert'),
+                 ('looks', 'insert, update, delete'), ('pruned_versions', 'insert, delete'),
+                 ('records', 'insert, update, delete'), ('tickets', 'insert, update, delete'), ('waiting', 'insert, delete')) t(name, rights)
   union all select 4, c.relname::text, 'usage, select, update on sequence ' || c.oid::regclass
     from pg_class c where c.relnamespace = 'viewgate'::regnamespace and c.relkind = 'S'
   union all select 5, p.proname::text, 'execute on function ' || p.oid::regprocedure

@@ -17,6 +17,7 @@
 #include "gateway/disk_budget.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
+#include "gateway/housekeeping_log.hpp"
 #include "gateway/http_router.hpp"
 #include "gateway/inspector_page.hpp"
 #include "gateway/key_follower.hpp"
@@ -263,7 +264,9 @@ class Server::Column {
     tick_timer_.async_wait([this](const boost::system::error_code& cancelled) {
       if (cancelled) return;
       engine_.tick();
-      disk_budget_.watch(tailer_.stats().size);
+      const ledger::TailerStats tail = tailer_.stats();
+      disk_budget_.watch(tail.size);
+      housekeeping_log_.watch(tail.housekeeping, std::chrono::steady_clock::now());
       tick();
     });
   }
@@ -454,6 +457,7 @@ class Server::Column {
   std::vector<std::unique_ptr<Reactor>> reactors_;
   Watchdog watchdog_{io_, surroundings_.manager, reactors_};
 
+  HousekeepingLog housekeeping_log_;
   DiskBudget disk_budget_{static_cast<std::uint64_t>(config_.ledger_disk_bytes), config_.embedded};
   bool revocations_known_ = false;
   bool loading_ = false;

@@ -50,25 +50,31 @@ void Housekeeper::stop() {
 
 asio::awaitable<void> Housekeeper::run(std::shared_ptr<Housekeeper> self) {
   while (!self->stopped_) {
-    bool failed = false;
+    Result<void> done;
     try {
-      auto done = co_await self->turn();
-      failed = !done;
-    } catch (const Failure&) {
-      failed = true;
+      done = co_await self->turn();
+    } catch (const Failure& failure) {
+      done = failure.error();
     }
-    // What failed is tried again next time; whether the database can be reached at all is the tailer's to tell.
-    if (failed) {
+    if (self->stopped_) co_return;
+    // What failed is tried again next time; that the database cannot be reached is the tailer's to tell.
+    if (!done) {
+      if (done.error().code != errc::unavailable) self->note("housekeeping", done.error());
       self->connection_.close();
       const Clock::time_point later = Clock::now() + self->options_.captures_interval;
       self->captures_at_ = std::max(self->captures_at_, later);
       self->size_at_ = std::max(self->size_at_, later);
     }
-    if (self->stopped_) co_return;
     self->timer_.expires_at(std::min({self->captures_at_, self->prune_at_, self->size_at_}));
     boost::system::error_code ignored;
     co_await self->timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
+}
+
+void Housekeeper::note(std::string doing, const Error& error) {
+  ++failures_.count;
+  failures_.doing = std::move(doing);
+  failures_.error = error;
 }
 
 pg::Task<void> Housekeeper::turn() {
@@ -83,10 +89,8 @@ pg::Task<void> Housekeeper::turn() {
     auto connected = co_await connection_.connect(std::move(connect));
     if (!connected) co_return connected.error();
   }
-  auto checked = co_await check_captures();
-  if (!checked) co_return checked.error();
-  auto measured = co_await measure();
-  if (!measured) co_return measured.error();
+  auto watched = co_await check_and_measure();
+  if (!watched) co_return watched.error();
   if (!prune_due) co_return Result<void>();
   const std::uint64_t before = pruned_;
   auto done = co_await prune();
@@ -104,7 +108,21 @@ pg::Task<pg::Rows> Housekeeper::ask(std::string sql, pg::Params params) {
   return connection_.exec(std::move(sql), std::move(params), kPatience * options_.time_max);
 }
 
-/// When it is due.
+/// When they are due. What fails is noted, and an error only where the connection is gone.
+pg::Task<void> Housekeeper::check_and_measure() {
+  auto checked = co_await check_captures();
+  if (!checked) {
+    if (!connection_.is_idle()) co_return checked.error();
+    note("check_captures", checked.error());
+  }
+  auto measured = co_await measure();
+  if (!measured) {
+    if (!connection_.is_idle()) co_return measured.error();
+    note("measure", measured.error());
+  }
+  co_return Result<void>();
+}
+
 pg::Task<void> Housekeeper::check_captures() {
   const Clock::time_point now = Clock::now();
   if (now < captures_at_) co_return Result<void>();
@@ -114,7 +132,7 @@ pg::Task<void> Housekeeper::check_captures() {
   co_return Result<void>();
 }
 
-/// When it is due. The sizes of files: nothing is read of the tables.
+/// The sizes of files: nothing is read of the tables.
 pg::Task<void> Housekeeper::measure() {
   const Clock::time_point now = Clock::now();
   if (now < size_at_) co_return Result<void>();
@@ -137,21 +155,25 @@ pg::Task<void> Housekeeper::prune() {
   co_return Result<void>();
 }
 
+/// A space that cannot be pruned is noted and passed over. Where it takes the connection with it, the next round goes on behind it.
 pg::Task<void> Housekeeper::prune_spaces() {
-  std::string after;
   for (;;) {
     pg::Params params;
-    params.emplace_back(after);
+    params.emplace_back(pruned_through_);
     params.emplace_back(std::to_string(kSpacesPerAsk));
     auto due = co_await ask("select space, name, kept from viewgate.prunable($1, $2::int)", std::move(params));
     if (!due) co_return due.error();
     for (int i = 0; i < due->size(); ++i) {
-      after = (*due)[i].string(0);
+      pruned_through_ = (*due)[i].string(0);
       auto pruned = co_await prune_space((*due)[i].string(1), (*due)[i].string(2));
-      if (!pruned) co_return pruned.error();
+      if (pruned) continue;
+      if (!connection_.is_idle()) co_return pruned.error();
+      note("prune space '" + (*due)[i].string(1) + "'", pruned.error());
     }
-    if (due->size() < kSpacesPerAsk) co_return Result<void>();
+    if (due->size() < kSpacesPerAsk) break;
   }
+  pruned_through_.clear();
+  co_return Result<void>();
 }
 
 /// The horizon first, in a transaction of its own; what is below it is deleted in later ones, so that a reader that
@@ -169,10 +191,8 @@ pg::Task<void> Housekeeper::prune_space(std::string space, std::string kept) {
     auto deleted = co_await ask("select viewgate.prune_batch($1, $2::int)", std::move(params));
     if (!deleted) co_return deleted.error();
     // A first rule may let go of millions of commits. Holes are looked for all the while, and how much is left.
-    auto checked = co_await check_captures();
-    if (!checked) co_return checked.error();
-    auto measured = co_await measure();
-    if (!measured) co_return measured.error();
+    auto watched = co_await check_and_measure();
+    if (!watched) co_return watched.error();
     const std::int64_t count = (*deleted)[0].integer(0);
     pruned_ += static_cast<std::uint64_t>(count);
     if (count == 0) co_return Result<void>();

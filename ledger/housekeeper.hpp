@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "ledger/housekeeping_failures.hpp"
 #include "ledger/ledger_size.hpp"
 #include "ledger/pg/connection.hpp"
 
@@ -33,10 +34,14 @@ class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
 
   [[nodiscard]] std::uint64_t pruned() const { return pruned_; }
   [[nodiscard]] const LedgerSize& size() const { return size_; }
+  [[nodiscard]] const HousekeepingFailures& failures() const { return failures_; }
 
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<Housekeeper> self);
+  /// Each of the three, also where another fails. Errors: the connection is gone, and with it what was left to do.
   pg::Task<void> turn();
+  void note(std::string doing, const Error& error);
+  pg::Task<void> check_and_measure();
   pg::Task<void> check_captures();
   pg::Task<void> measure();
   pg::Task<void> prune();
@@ -54,6 +59,8 @@ class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
   std::chrono::steady_clock::time_point size_at_{};
   std::uint64_t pruned_ = 0;
   LedgerSize size_;
+  HousekeepingFailures failures_;
+  std::string pruned_through_;  ///< a round that was cut short: the next one begins behind this space
   bool stopped_ = false;
 };
 

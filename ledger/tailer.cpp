@@ -88,6 +88,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
     TailerStats out = stats_;
     out.wakeups = plan_.wakeups(Clock::now());
     out.pruned = housekeeper_->pruned();
+    out.housekeeping = housekeeper_->failures();
     out.size = housekeeper_->size();
     return out;
   }

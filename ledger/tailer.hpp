@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "ledger/housekeeping_failures.hpp"
 #include "ledger/ledger_size.hpp"
 #include "ledger/ports.hpp"
 #include "ledger/watchlist.hpp"
@@ -57,6 +58,7 @@ struct TailerStats {
   std::uint64_t connects = 0;  ///< attempts of the look connection
   std::uint64_t listens = 0;   ///< times that LISTEN succeeded
   std::uint64_t pruned = 0;
+  HousekeepingFailures housekeeping;
   LedgerSize size;  ///< when it was last looked at
 };
 

@@ -10,6 +10,14 @@ using ::testing::HasSubstr;
 
 class Grants : public Row {};
 
+/// Commits and changes that the log has of a space.
+std::string rows_left(Line& line, const std::string& space) {
+  return line.value(
+      "select (select count(*) from viewgate.commits where space = $1) || ' ' || "
+      "(select count(*) from viewgate.changes where space = $1)",
+      {space});
+}
+
 TEST_F(Grants, a_gateway_serves_under_the_role_that_was_granted_what_is_printed_and_no_more) {
   Line owned(line.cluster());
   owned.gateway().process().kill();
@@ -49,16 +57,28 @@ TEST_F(Grants, a_gateway_serves_under_the_role_that_was_granted_what_is_printed_
   }
   EXPECT_TRUE(eventually([&] { return owned.value("select viewgate.retained_from($1)", {space}) == "4"; }))
       << gateway.log();
+  // What is below the horizon goes, of captured tables and of managed records.
+  for (const std::string& each : {space, fresh}) {
+    EXPECT_TRUE(eventually([&] { return rows_left(owned, each) == "1 1"; })) << each << ": " << rows_left(owned, each);
+  }
   EXPECT_EQ(gateway.log().find("permission denied"), std::string::npos) << gateway.log();
+  EXPECT_EQ(gateway.log().find("housekeeping_failed"), std::string::npos) << gateway.log();
 
   PgSession as_gateway(options.database);
   for (const char* forbidden :
        {"insert into items (space, id) values ('s', 99)", "select viewgate.revoke(principal => 'ada')",
         "select viewgate.uncapture('items')", "select viewgate.apply_model('', '')", "delete from viewgate.revocations",
         "update viewgate.model set text = ''", "drop schema viewgate cascade", "select * from pg_authid",
+        "update viewgate.captures set state = 'ok'", "delete from viewgate.captures",
         "select viewgate.erase_space('s')", "create table viewgate.mine (a int)"}) {
     EXPECT_EQ(as_gateway.refusal(forbidden), "42501") << forbidden;
   }
+
+  // The log's own guard lets whoever erases rewrite; this role may not even then.
+  as_gateway.run("set viewgate.rewriting = 'erase'");
+  EXPECT_EQ(as_gateway.refusal("update viewgate.changes set kind = 'e', before = null, after = null"), "42501");
+  as_gateway.run("reset viewgate.rewriting");
+  EXPECT_EQ(as_gateway.refusal("select * from viewgate.check_captures()"), "");
 
   // Revoking over HTTP is a right that is asked for by name.
   const Finished more = run({program("viewgate"), "grants", "--role", "gateway_of_the_test", "--revocations",
@@ -66,6 +86,35 @@ TEST_F(Grants, a_gateway_serves_under_the_role_that_was_granted_what_is_printed_
   std::istringstream with_revocations(more.output);
   for (std::string each; std::getline(with_revocations, each);) owned.sql(each);
   EXPECT_EQ(as_gateway.refusal("select viewgate.revoke(principal => 'ada')"), "");
+}
+
+TEST_F(Grants, a_space_that_cannot_be_pruned_is_told_and_keeps_no_other_from_it) {
+  Line owned(line.cluster());
+  const std::string bad = owned.new_space();
+  const std::string good = owned.new_space();
+  ASSERT_LT(bad, good) << "the one that fails has its turn first";
+  owned.sql(
+      "create function fail_to_prune() returns trigger language plpgsql as "
+      "$$ begin raise exception 'nobody deletes this'; end $$");
+  owned.sql("create trigger fail before delete on viewgate.changes for each row when (old.space = '" + bad +
+            "') execute function fail_to_prune()");
+  for (const std::string& space : {bad, good}) {
+    for (int i = 0; i < 3; ++i) {
+      owned.sql("insert into items (space, id, status) values ('" + space + "', nextval('items_id'), 'open')");
+    }
+    owned.settled_head(space);
+  }
+  GatewayOptions options = owned.gateway_options();
+  options.set("--prune-interval", "20ms");
+  GatewayProcess gateway(options);
+  owned.sql("select viewgate.set_retention(null, 1, null)");
+  EXPECT_TRUE(eventually([&] { return rows_left(owned, good) == "1 1"; })) << gateway.log();
+  EXPECT_TRUE(eventually([&] { return gateway.log().find("housekeeping_failed") != std::string::npos; }));
+  EXPECT_THAT(gateway.log(), HasSubstr("nobody deletes this"));
+  EXPECT_EQ(rows_left(owned, bad), "3 3");
+  // It is tried again, and succeeds once nothing is in its way.
+  owned.sql("drop trigger fail on viewgate.changes");
+  EXPECT_TRUE(eventually([&] { return rows_left(owned, bad) == "1 1"; })) << gateway.log();
 }
 
 }  // namespace
