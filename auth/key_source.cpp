@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -64,6 +65,16 @@ std::string get(const std::string& url, std::chrono::milliseconds time_max) {
   return body;
 }
 
+std::string read(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  std::string out(jwks_bytes_max + 1, '\0');
+  file.read(out.data(), static_cast<std::streamsize>(out.size()));
+  if (!file && !file.eof()) throw std::runtime_error("the file " + name + " cannot be read");
+  out.resize(static_cast<std::size_t>(file.gcount()));
+  if (out.size() > jwks_bytes_max) throw std::runtime_error("the key set is larger than 256 KiB");
+  return out;
+}
+
 }  // namespace
 
 bool is_key_address(std::string_view url) {
@@ -75,7 +86,8 @@ bool is_key_address(std::string_view url) {
 }
 
 Jwks fetch_jwks(const KeyPlace& place, std::chrono::milliseconds time_max) {
-  return parse_jwks(get(place.url, time_max), place.algorithms);
+  const std::string text = place.file.empty() ? get(place.url, time_max) : read(place.file);
+  return parse_jwks(text, place.algorithms);
 }
 
 class KeySource::Worker {

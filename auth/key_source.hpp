@@ -1,4 +1,4 @@
-// Fetches issuers' key sets from the addresses that configuration names, now and then and when a token names a key that is not
+// Fetches issuers' key sets from the addresses or files that configuration names, now and then and when a token names a key that is not
 // known: on a thread of its own, since the library blocks. No address ever comes from a token.
 //
 // What cannot be fetched changes nothing: the keys that were there stay in force, and who is connected stays connected.
@@ -18,7 +18,8 @@ namespace viewgate::auth {
 
 struct KeyPlace {
   std::size_t issuer = 0;  ///< its place in the issuer table
-  std::string url;
+  std::string url;         ///< or
+  std::string file;        ///< where this is not empty
   std::vector<Algorithm> algorithms;
 };
 
@@ -31,7 +32,7 @@ struct KeySourceOptions {
 /// Whether keys may be fetched from there: https, or http on this machine.
 [[nodiscard]] bool is_key_address(std::string_view url);
 
-/// One fetch, here and now. Throws std::runtime_error (cannot be fetched) or std::invalid_argument (parse_jwks).
+/// One fetch (or reading of the file), here and now. Throws std::runtime_error (cannot be fetched) or std::invalid_argument (parse_jwks).
 [[nodiscard]] Jwks fetch_jwks(const KeyPlace& place, std::chrono::milliseconds time_max);
 
 class KeySource {

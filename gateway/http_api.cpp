@@ -99,6 +99,11 @@ std::string http_text(int status, std::string_view content_type, std::string_vie
   return out.append("\r\n\r\n").append(body);
 }
 
+std::string http_unauthorized(std::string_view fields) {
+  return http_text(401, "application/json", "{\"error\":\"auth_required\"}\n",
+                   "WWW-Authenticate: Bearer\r\n" + std::string(fields));
+}
+
 std::string http_chunked_head(std::string_view content_type) {
   return response_head(200, content_type) + "Transfer-Encoding: chunked\r\n\r\n";
 }

@@ -63,6 +63,8 @@ using QueryItems = std::vector<std::pair<std::string, std::string>>;
 /// A whole response: status line, fields, body. `fields`: further ones, each ended by CRLF.
 [[nodiscard]] std::string http_text(int status, std::string_view content_type, std::string_view body,
                                     std::string_view fields = {});
+/// The answer to whoever brings no good token. `fields` as above.
+[[nodiscard]] std::string http_unauthorized(std::string_view fields = {});
 /// The head of a response whose body comes in chunks (RFC 9112 section 7.1), one chunk, and the end of the body.
 [[nodiscard]] std::string http_chunked_head(std::string_view content_type);
 [[nodiscard]] std::string http_chunk(std::string_view bytes);

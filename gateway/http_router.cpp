@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view json = "application/json";
 
-std::string refused(int status, std::string_view error, std::string_view fields = {}) {
-  return http_text(status, json, "{\"error\":\"" + std::string(error) + "\"}\n", fields);
+std::string refused(int status, std::string_view error) {
+  return http_text(status, json, "{\"error\":\"" + std::string(error) + "\"}\n");
 }
 
 void refuse(HttpReply& reply, int status, std::string_view error) {
@@ -91,7 +91,9 @@ std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead
   auto verified = is_nobody ? verifier_.anonymous() : verifier_.verify(head.bearer(), std::chrono::system_clock::now());
   if (!verified) {
     log::info("http_refused", {{"reason", verified.error().reason}});
-    return refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n");
+    // Nobody waits here, but the next try may find the key.
+    const bool may_come = verifier_.may_become_known(verified.error());
+    return http_unauthorized(may_come ? "Retry-After: 1\r\n" : "");
   }
   Admitted out;
   out.door = *door;

@@ -45,9 +45,10 @@ struct Table {
     return *known;
   }
 
-  [[nodiscard]] std::string read(const std::string& name) const {
-    return read_whole_file((std::filesystem::path(file).parent_path() / name).string());
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (std::filesystem::path(file).parent_path() / name).string();
   }
+  [[nodiscard]] std::string read(const std::string& name) const { return read_whole_file(path(name)); }
 };
 
 std::vector<auth::KeyConfig> read_keys(const Table& source, const toml::array& list) {
@@ -98,9 +99,13 @@ void read_issuer(const Table& source, const toml::table& issuer, const Config& c
   if (keys != nullptr) {
     row.keys = auth::KeySet(read_keys(source, *keys));
   } else if (issuer.contains("jwks_file")) {
-    row.keys = read_key_file(source, issuer, read_algorithms(source, issuer));
+    // At once, so that what is wrong with it is told at the start; and again like a set that is fetched.
+    auth::KeyPlace place{
+        out.issuers.size(), {}, source.path(source.text(issuer, "jwks_file")), read_algorithms(source, issuer)};
+    row.keys = read_key_file(source, issuer, place.algorithms);
+    out.key_places.push_back(std::move(place));
   } else {
-    auth::KeyPlace place{out.issuers.size(), source.text(issuer, "jwks_url"), read_algorithms(source, issuer)};
+    auth::KeyPlace place{out.issuers.size(), source.text(issuer, "jwks_url"), {}, read_algorithms(source, issuer)};
     if (!auth::is_key_address(place.url)) {
       source.refuse(issuer, "jwks_url must be https://host/…, or http:// on this machine, without a user");
     }

@@ -29,7 +29,7 @@ namespace viewgate::gateway {
 
 struct Identity {
   std::vector<auth::TokenVerifier::Issuer> issuers;
-  std::vector<auth::KeyPlace> key_places;  ///< of the issuers whose keys are fetched
+  std::vector<auth::KeyPlace> key_places;  ///< of the issuers whose keys are fetched, or read from a file again
 };
 
 /// Throws Stop: config (what is wrong and where), no_input (a file cannot be read).

@@ -13,6 +13,7 @@ namespace {
 using test::KeyKind;
 using test::SigningKey;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string key_set(const std::vector<std::pair<std::string, SigningKey>>& keys) {
   std::string out;
@@ -29,6 +30,14 @@ std::string token_by(const SigningKey& key, const std::string& id, const std::st
                             key);
 }
 
+/// A ticket is asked for: the head of the answer.
+std::string ticket_answer(std::uint16_t port, const std::string& token) {
+  RawSocket socket(port);
+  socket.send("POST /v1/tickets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token +
+              "\r\nContent-Length: 0\r\n\r\n");
+  return socket.read_until("\r\n\r\n");
+}
+
 /// A file of this test's own, gone with it.
 class TextFile {
  public:
@@ -39,6 +48,11 @@ class TextFile {
   TextFile(const TextFile&) = delete;
   TextFile& operator=(const TextFile&) = delete;
   const std::string& path() const { return path_; }
+  /// As a whole: nobody reads half of it.
+  void replace(const std::string& text) {
+    std::ofstream(path_ + ".new") << text;
+    std::filesystem::rename(path_ + ".new", path_);
+  }
 
  private:
   std::string path_;
@@ -128,6 +142,47 @@ TEST_F(IdentityRow, row_24_an_issuer_out_of_reach_drops_nobody_and_its_known_key
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
   EXPECT_EQ(waiting.closed_with(), 4001);
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
+}
+
+TEST_F(IdentityRow, row_24_a_request_over_http_has_an_unknown_key_fetched_once_and_the_next_try_succeeds) {
+  KeyServer server(key_set({{"old", old_key}}));
+  const TextFile issuers("issuers.toml", fetched_issuer(server));
+  GatewayProcess gateway(options_with(issuers));
+  EXPECT_THAT(ticket_answer(gateway.port(), token_by(old_key, "old")), StartsWith("HTTP/1.1 200 "));
+  server.serve(key_set({{"new", new_key}}));
+  const std::string first = ticket_answer(gateway.port(), token_by(new_key, "new"));
+  EXPECT_THAT(first, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(first, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_TRUE(eventually([&] {
+    return ticket_answer(gateway.port(), token_by(new_key, "new")).starts_with("HTTP/1.1 200 ");
+  })) << gateway.log();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(ticket_answer(gateway.port(), token_by(old_key, "made-up-" + std::to_string(i))),
+                StartsWith("HTTP/1.1 401 "));
+  }
+  EXPECT_EQ(server.requests(), 2) << "strangers cause no more than one in the gap";
+}
+
+TEST_F(IdentityRow, row_24_a_key_set_in_a_file_is_read_again_when_a_token_names_an_unknown_key) {
+  TextFile keys("keys.json", key_set({{"old", old_key}}));
+  const TextFile issuers("issuers.toml",
+                         "[[issuer]]\nname = \"https://id.example\"\naudience = \"viewgate\"\n"
+                         "algorithms = [\"EdDSA\"]\njwks_file = \"" +
+                             keys.path() + "\"\n");
+  GatewayOptions options = options_with(issuers);
+  options.set("--auth-refresh-gap", "1s");
+  GatewayProcess gateway(options);
+  EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
+  keys.replace(key_set({{"new", new_key}}));
+  EXPECT_EQ(hello_code(gateway.port(), token_by(new_key, "new")), 0);
+  EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 4001) << "its key is not among them any more";
+  // What cannot be read changes nothing.
+  keys.replace("{\"keys\":");
+  EXPECT_TRUE(eventually([&] {
+    hello_code(gateway.port(), token_by(old_key, "old"));
+    return gateway.log().find("keys_not_fetched") != std::string::npos;
+  })) << gateway.log();
+  EXPECT_EQ(hello_code(gateway.port(), token_by(new_key, "new")), 0);
 }
 
 TEST_F(IdentityRow, several_issuers_have_keys_of_their_own_by_hand_or_from_a_file) {
