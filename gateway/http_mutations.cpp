@@ -55,8 +55,9 @@ std::optional<ReceiptName> receipt_name(std::string_view what) {
 
 }  // namespace
 
-HttpMutations::HttpMutations(asio::io_context& io, ledger::Mutations& mutations, HttpMutationOptions options)
-    : io_(io), options_(options), mutations_(mutations) {}
+HttpMutations::HttpMutations(asio::io_context& io, ledger::Mutations& mutations, const auth::TokenVerifier& verifier,
+                             HttpMutationOptions options)
+    : io_(io), options_(options), mutations_(mutations), verifier_(verifier) {}
 
 void HttpMutations::set_model(ActiveModelPtr model) {
   const std::lock_guard lock(mutex_);
@@ -104,6 +105,12 @@ std::optional<std::string> HttpMutations::refusal(const std::string& space, std:
   return std::nullopt;
 }
 
+bool HttpMutations::turns_away(const auth::Principal& principal, HttpReply& reply) const {
+  if (!verifier_.is_revoked(principal)) return false;
+  send(reply, http_unauthorized());
+  return true;
+}
+
 void HttpMutations::answer(const std::string& space, std::string_view what, const auth::Principal& principal,
                            const std::string& body, std::shared_ptr<HttpReply> reply) {
   if (what == mutations_path) return answer_mutation(space, principal, body, std::move(reply));
@@ -119,27 +126,30 @@ void HttpMutations::answer_mutation(const std::string& space, const auth::Princi
   const auto model = this->model();
   auto offered = offer_mutation(*model, principal, body.client, std::move(body.mutate), options_.values);
   if (const auto* error = std::get_if<Error>(&offered)) return say(*reply, *error);
-  asio::post(io_,
-             [this, model, offer = std::get<MutationOffer>(std::move(offered)), reply = std::move(reply)]() mutable {
-               MutationCall call = std::move(offer.call);
-               mutations_.mutate(std::move(call.request), std::move(call.rules),
-                                 [model, offer = std::move(offer), reply](const MutationReply& answer) {
-                                   const auto result = answer_of(offer, *model, answer);
-                                   if (const auto* error = std::get_if<Error>(&result)) return say(*reply, *error);
-                                   const auto& receipt = std::get<ledger::Receipt>(result);
-                                   say(*reply, receipts_document(offer.space, receipt.sequence, receipt.text));
-                                 });
-             });
+  heed_revocations(std::get<MutationOffer>(offered), verifier_, principal);
+  asio::post(io_, [this, model, principal, offer = std::get<MutationOffer>(std::move(offered)),
+                   reply = std::move(reply)]() mutable {
+    MutationCall call = std::move(offer.call);
+    mutations_.mutate(
+        std::move(call.request), std::move(call.rules),
+        [this, model, principal = std::move(principal), offer = std::move(offer), reply](const MutationReply& answer) {
+          if (turns_away(principal, *reply)) return;
+          const auto result = answer_of(offer, *model, answer);
+          if (const auto* error = std::get_if<Error>(&result)) return say(*reply, *error);
+          const auto& receipt = std::get<ledger::Receipt>(result);
+          say(*reply, receipts_document(offer.space, receipt.sequence, receipt.text));
+        });
+  });
 }
 
 void HttpMutations::answer_receipt(const std::string& space, std::string_view what, const auth::Principal& principal,
                                    std::shared_ptr<HttpReply> reply) {
   const auto name = receipt_name(what);
   if (!name) return say(*reply, bad_request("the path must be clients/{client}/receipts/{number}"));
-  asio::post(io_, [this, model = this->model(), space, name = *name, principal = principal_text(principal),
-                   reply = std::move(reply)]() mutable {
-    mutations_.receipt(space, name.client, std::move(principal), name.number,
-                       [model, space, number = name.number, reply](const MutationReply& found) {
+  asio::post(io_, [this, model = this->model(), space, name = *name, principal, reply = std::move(reply)]() mutable {
+    mutations_.receipt(space, name.client, principal_text(principal), name.number,
+                       [this, model, space, principal, number = name.number, reply](const MutationReply& found) {
+                         if (turns_away(principal, *reply)) return;
                          if (!found) return say(*reply, receipts_error(*model, space, number, found.error()));
                          if (found->kind == Kind::replay) {
                            return say(*reply, receipts_document(space, found->receipt.sequence, found->receipt.text));

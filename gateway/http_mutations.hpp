@@ -33,7 +33,8 @@ struct HttpMutationOptions {
 
 class HttpMutations {
  public:
-  HttpMutations(boost::asio::io_context& io, ledger::Mutations& mutations, HttpMutationOptions options);
+  HttpMutations(boost::asio::io_context& io, ledger::Mutations& mutations, const auth::TokenVerifier& verifier,
+                HttpMutationOptions options);
 
   /// Thread-safe. Before the first request.
   void set_model(ActiveModelPtr model);
@@ -47,7 +48,7 @@ class HttpMutations {
   [[nodiscard]] std::optional<std::string> refusal(const std::string& space, std::string_view what,
                                                    const auth::Principal& principal, const HttpHead& head) const;
 
-  /// There is no refusal.
+  /// There is no refusal. Whose token is revoked before the answer is ready gets 401 instead of it.
   void answer(const std::string& space, std::string_view what, const auth::Principal& principal,
               const std::string& body, std::shared_ptr<HttpReply> reply);
 
@@ -57,11 +58,14 @@ class HttpMutations {
   void answer_receipt(const std::string& space, std::string_view what, const auth::Principal& principal,
                       std::shared_ptr<HttpReply> reply);
   [[nodiscard]] ActiveModelPtr model() const;
+  /// Whether that was the answer, since the token is revoked.
+  [[nodiscard]] bool turns_away(const auth::Principal& principal, HttpReply& reply) const;
 
   boost::asio::io_context& io_;
   const HttpMutationOptions options_;
   // On the loop's thread.
   ledger::Mutations& mutations_;
+  const auth::TokenVerifier& verifier_;
   mutable std::mutex mutex_;
   ActiveModelPtr model_;
 };

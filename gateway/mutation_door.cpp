@@ -5,7 +5,7 @@
 
 #include "gateway/errors.hpp"
 #include "gateway/json_text.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 #include "projection/json_text.hpp"
 #include "projection/write_rules.hpp"
 
@@ -17,6 +17,7 @@ using Kind = ledger::MutationAnswer::Kind;
 static_assert(limits::mutations <= ledger::kMutationsMax);
 
 constexpr std::string_view not_this_client = "this client id is not this principal's";
+constexpr std::string_view no_token_any_more = "the token was revoked";
 constexpr std::string_view nothing_writable = "no policy lets this token write anything in this space";
 
 ledger::MutationKind kind_of(MutationKind kind) {
@@ -84,11 +85,33 @@ void keep_until(std::vector<ledger::Mutation>& mutations, std::size_t rejected) 
   mutations.back() = ledger::Mutation{ledger::MutationKind::remove, mutations.back().collection, "[0]", "", {}};
 }
 
+/// The caller's rules for as long as its token is good.
+class RevocableRules final : public ledger::WriteRules {
+ public:
+  RevocableRules(ledger::WriteRulesPtr rules, const auth::TokenVerifier& verifier, auth::Principal principal)
+      : rules_(std::move(rules)), verifier_(verifier), principal_(std::move(principal)) {}
+
+  [[nodiscard]] const ledger::ConflictGroups& groups_of(std::string_view collection) const override {
+    return rules_->groups_of(collection);
+  }
+  [[nodiscard]] std::optional<ledger::Rejection> judge(const ledger::Proposal& proposal) const override {
+    if (!verifier_.is_revoked(principal_)) return rules_->judge(proposal);
+    return ledger::Rejection{ledger::RejectionReason::forbidden, std::string(no_token_any_more)};
+  }
+
+ private:
+  const ledger::WriteRulesPtr rules_;
+  const auth::TokenVerifier& verifier_;
+  const auth::Principal principal_;
+};
+
 Error ledger_error(const ActiveModel& model, const std::string& space, std::int64_t number,
                    const ledger::Error& cause) {
   const auto code = mutation_error_of(cause.code);
   if (code == ErrorCode::unavailable) {
-    log::debug("mutation_failed", {{"error", ledger::name(cause.code)}, {"detail", cause.detail}});
+    log::write_sparingly(
+        log::Level::warn, "mutation_failed",
+        {{"space", space}, {"number", number}, {"error", ledger::name(cause.code)}, {"detail", cause.detail}});
     return unavailable(model, space, number);
   }
   log::warn("mutation_malformed", {{"space", space}, {"detail", cause.detail}});
@@ -137,6 +160,10 @@ std::variant<MutationOffer, Error> offer_mutation(const ActiveModel& model, cons
   }
   out.call.rules = std::move(rules);
   return out;
+}
+
+void heed_revocations(MutationOffer& offer, const auth::TokenVerifier& verifier, const auth::Principal& principal) {
+  offer.call.rules = std::make_shared<const RevocableRules>(std::move(offer.call.rules), verifier, principal);
 }
 
 std::optional<Error> no_right_to_write(const ActiveModel& model, const auth::Principal& principal,

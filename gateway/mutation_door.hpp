@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "auth/principal.hpp"
+#include "auth/token_verifier.hpp"
 #include "gateway/active_model.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/protocol.hpp"
@@ -30,6 +31,10 @@ struct MutationOffer {
                                                                 const auth::Principal& principal,
                                                                 const std::string& client, Mutate mutate,
                                                                 const projection::ValueLimits& limits);
+
+/// The mutation is judged when its space is locked and it is about to be written: whose token was revoked by then is rejected
+/// (`forbidden`), whatever the policies say. The verifier outlives the offer.
+void heed_revocations(MutationOffer& offer, const auth::TokenVerifier& verifier, const auth::Principal& principal);
 
 /// Where no policy lets the caller write anything in the space, whatever it would be: forbidden.
 [[nodiscard]] std::optional<Error> no_right_to_write(const ActiveModel& model, const auth::Principal& principal,

@@ -93,7 +93,7 @@ class Server::Column {
         log_desk_(config.raw_log_claim.empty()
                       ? nullptr
                       : std::make_unique<LogDesk>(log_desk_options(config, conninfo), verifier_)),
-        http_mutations_(io_, mutator_, http_mutation_options(config)),
+        http_mutations_(io_, mutator_, verifier_, http_mutation_options(config)),
         access_store_(io_, conninfo, access_store_options(config)),
         tickets_(io_, access_store_, config.auth_ticket_time),
         admission_(std::make_shared<Admission>(admission_limits(config))),

@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "gateway/errors.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 
 namespace viewgate::gateway {
 
@@ -283,7 +283,10 @@ void Session::refuse(const std::string& id, ErrorCode code) {
 }
 
 void Session::refuse(const std::string& id, const SubscribeRefusal& refusal) {
-  log::debug("subscribe_refused", {{"cause", refusal.cause}});
+  // The client is told its id and a constant text; with the id and its subject the cause is found here.
+  const auto level = refusal.code == ErrorCode::unavailable ? log::Level::warn : log::Level::info;
+  log::write_sparingly(level, "subscribe_refused",
+                       {{"subject", principal_.subject}, {"id", id}, {"cause", refusal.cause}});
   tell(Error{id, refusal.code, refusal.text, refusal.retry_after});
 }
 

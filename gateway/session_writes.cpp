@@ -18,7 +18,9 @@ void Session::handle(const Mutate& mutate, Now) {
   if (client_.empty()) return strike({std::nullopt, std::string(no_client), mutate.space, mutate.number});
   auto offer = offer_mutation(fanout_.model(), principal_, client_, mutate, fanout_.options().values);
   if (const auto* error = std::get_if<Error>(&offer)) return tell(*error);
-  fanout_.mutate(std::get<MutationOffer>(std::move(offer)), *this);
+  auto& sound = std::get<MutationOffer>(offer);
+  heed_revocations(sound, fanout_.verifier(), principal_);
+  fanout_.mutate(std::move(sound), *this);
 }
 
 void Session::handle(const AskReceipts& ask, Now) {

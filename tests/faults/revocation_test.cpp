@@ -81,6 +81,38 @@ TEST_F(Revocation, row_27_with_a_full_queue_nothing_of_it_is_handed_to_the_kerne
   EXPECT_THAT(seen, Not(HasSubstr("[2799]")));
 }
 
+TEST_F(Revocation, row_27_a_mutation_that_waits_when_its_principal_is_revoked_writes_nothing_by_either_door) {
+  const std::string space = line.new_space();
+  // Somebody else's transaction holds the space: what comes now waits for it.
+  PgSession holder(line.database());
+  holder.run("begin");
+  holder.run("select viewgate.lock_space('" + space + "')");
+  const std::string text = R"([{"kind":"create","collection":"labels","key":["KEY"],"record":{"colour":"red"}}])";
+  const auto labelled = [&](const std::string& key) { return std::string(text).replace(text.find("KEY"), 3, key); };
+  WsClient socket(line.port(), line.reader("walter"), "desk");
+  socket.mutate(space, 1, labelled("by-socket"));
+  const std::string body = R"({"client":"importer","number":"1","mutations":)" + labelled("by-http") + "}";
+  RawSocket http(line.port());
+  http.send("POST /v1/spaces/" + space + "/mutations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+            line.reader("walter") +
+            "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  ASSERT_TRUE(eventually([&] {
+    return line.value(
+               "select count(*) from pg_stat_activity where datname = current_database() and "
+               "application_name = 'viewgate write' and wait_event_type = 'Lock'") != "0";
+  }));
+  revoke({"--principal", "walter"});
+  EXPECT_EQ(socket.closed_with(), 4005);
+  holder.run("commit");
+  EXPECT_THAT(http.read_until("\r\n\r\n"), ::testing::StartsWith("HTTP/1.1 401 "));
+  EXPECT_TRUE(http.wait_closed());
+  // Whatever of them was processed has its receipt by now, or comes before this one's.
+  WsClient other(line.port(), line.reader("bob"), "desk-of-bob");
+  other.mutate(space, 1, labelled("by-bob"));
+  EXPECT_THAT(other.receipt_of(1).text, HasSubstr("\"applied\""));
+  EXPECT_EQ(line.value("select string_agg(key, ' ') from viewgate.records where space = $1", {space}), R"(["by-bob"])");
+}
+
 TEST_F(Revocation, case_20_what_was_committed_after_the_revocation_does_not_leave) {
   const std::string space = line.new_space();
   WsClient client(line.port(), line.reader("oscar"));
