@@ -67,6 +67,21 @@ class ModelChange : public ::testing::Test {
   Line line{durable_cluster(), options()};
 };
 
+TEST_F(ModelChange, every_node_tells_its_readers_of_a_changed_view_and_serves_the_new_one) {
+  GatewayProcess other(line.gateway_options());
+  WsClient here(line.port(), line.reader()), there(other.port(), line.reader());
+  for (WsClient* each : {&here, &there}) each->open({.space = "s", .view = "ranks"});
+  ASSERT_EQ(apply(replaced(model, "rank > 0", "rank > 5")).status, 0);
+  for (WsClient* each : {&here, &there}) {
+    EXPECT_THAT(each->next_of("reset_required").text, HasSubstr("view_changed"));
+    EXPECT_EQ(each->next_of("ready").type(), "ready");
+  }
+  line.sql("insert into tasks values ('s', 1, 'one', false, 3), ('s', 2, 'two', false, 7)");
+  for (WsClient* each : {&here, &there}) {
+    EXPECT_THAT(each->next_of("commit").text, AllOf(HasSubstr("\"rank\":7"), Not(HasSubstr("\"rank\":3"))));
+  }
+}
+
 TEST_F(ModelChange, a_view_with_the_same_meaning_goes_on_and_a_changed_one_starts_anew) {
   line.sql("insert into tasks values ('s', 1, 'one', false, 1)");
   WsClient stays(line.port(), line.reader());
