@@ -26,6 +26,7 @@ bool KeyFollower::ask(std::size_t issuer) const {
 std::vector<KeyFollower::Place> KeyFollower::places_of(const Identity& identity) {
   std::vector<Place> out;
   for (const auto& each : identity.key_places) {
+    if (!each.file.empty()) continue;  // its keys have just been read
     out.push_back({identity.issuers.at(each.issuer).config.issuer, each.url, each.algorithms});
   }
   return out;
