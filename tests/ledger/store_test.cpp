@@ -9,6 +9,7 @@
 #include "ledger/loop.hpp"
 #include "ledger/store.hpp"
 #include "ledger/writers.hpp"
+#include "support/eventually.hpp"
 #include "support/postgres_cluster.hpp"
 
 namespace viewgate::testing {
@@ -248,7 +249,9 @@ TEST_F(StoreTest, a_stream_that_was_left_inside_a_commit_goes_on_right_behind_it
   for (; follower->position.sequence < Sequence{1}; ++sittings) {
     const auto page = value_of(loop_.await(store.stream(follower, 1, take)));
     EXPECT_EQ(page.next_cursor, follower->position.sequence) << "only whole commits count";
-    EXPECT_EQ(session_.value("select count(*) from pg_stat_activity where state like 'idle in transaction%'"), "0");
+    EXPECT_TRUE(eventually([&] {
+      return session_.value("select count(*) from pg_stat_activity where state like 'idle in transaction%'") == "0";
+    }));
   }
   EXPECT_GT(sittings, 3);
   std::ranges::sort(ordinals);
