@@ -61,7 +61,8 @@ TEST(HttpMutations, who_may_write_nothing_is_refused_by_the_head_alone) {
                  std::function<void(ledger::Result<ledger::MutationAnswer>)>) override {}
   } nowhere;
   boost::asio::io_context io;
-  HttpMutations door(io, nowhere, {});
+  const auth::TokenVerifier verifier;
+  HttpMutations door(io, nowhere, verifier, {});
   door.set_model(active_model());
   HttpHead head;
   head.method = "POST";
