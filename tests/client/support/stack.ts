@@ -38,6 +38,7 @@ export class Stack {
   private gatewayAddress = '127.0.0.1:0';
   private operatorsAddress = '127.0.0.1:0';
   private gateway: ChildProcess | undefined;
+  private gatewayLog = '';
   private pages: ChildProcess | undefined;
   private browser: Browser | undefined;
   private isClusterUp = false;
@@ -53,9 +54,12 @@ export class Stack {
     await this.startGateway();
   }
 
-  /** From now on this model is in force; the gateway follows. */
+  /** From now on this model, which is another one, is in force, also at the gateway where it runs. */
   async applyModel(file: string): Promise<void> {
+    const taken = (): number => this.gatewayLog.split(' model_in_force ').length;
+    const before = taken();
     await run(viewgate, ['model', 'apply', file, '--database', this.database], { env: environment() });
+    if (this.gateway !== undefined) await eventually('the gateway takes the model', () => taken() > before);
   }
 
   async openBrowser(): Promise<Browser> {
@@ -123,16 +127,16 @@ export class Stack {
     flags.push('--auth-key-file', this.keyFile, '--origins', new URL(this.page).origin, '--time-drain', '500ms');
     flags.push('--admin-listen', this.operatorsAddress, '--admin-key-file', join(this.folder, 'operators'));
     const gateway = spawn(viewgate, ['serve', ...flags], { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
-    let said = '';
-    gateway.stderr.on('data', (data: Buffer) => (said = (said + String(data)).slice(-4_000)));
+    this.gatewayLog = '';
+    gateway.stderr.on('data', (data: Buffer) => (this.gatewayLog += String(data)));
     this.gateway = gateway;
     const listens = (): boolean => existsSync(readyFile) && readFileSync(readyFile, 'utf8').includes(':');
     await eventually('the gateway listens', () => {
-      if (gateway.exitCode !== null) throw new Error(`viewgate serve ended with ${gateway.exitCode}: ${said}`);
+      if (gateway.exitCode !== null) throw new Error(`viewgate serve ended with ${gateway.exitCode}: ${this.gatewayLog}`);
       return listens();
     });
     this.gatewayAddress = readFileSync(readyFile, 'utf8').trim();
-    const adminPort = /admin_listening.*port=(\d+)/.exec(said)?.[1];
+    const adminPort = /admin_listening.*port=(\d+)/.exec(this.gatewayLog)?.[1];
     this.operatorsAddress = `127.0.0.1:${adminPort}`;
     this.inspector = `http://${this.operatorsAddress}/inspector`;
   }
