@@ -30,6 +30,11 @@ const CommandForm* form_of(std::string_view command) {
   return nullptr;
 }
 
+std::string told(const std::string& column, std::string_view what, std::string_view type) {
+  std::string out = column;
+  return out.append(what).append(type);
+}
+
 /// A table that mutations write has columns whose text this program makes exactly as PostgreSQL would. A line for each of
 /// the others.
 std::vector<std::string> unwritable_columns(const Table& table) {
@@ -39,12 +44,12 @@ std::vector<std::string> unwritable_columns(const Table& table) {
     const std::string& type = table.type_names[i];
     const bool in_key = std::find(table.primary_key.begin(), table.primary_key.end(), i) != table.primary_key.end();
     if (table.column_rules[i].has_modifier) {
-      out.push_back(name + " has a type with a modifier; write " + type);
+      out.push_back(told(name, " has a type with a modifier; write ", type));
     } else if (!is_writable(table, i)) {
-      out.push_back(name + " has the type " + type + "; possible are " + std::string(writable_types));
+      out.push_back(told(name, " has the type ", type).append("; possible are ").append(writable_types));
     } else if (in_key && !is_key(table, i)) {
-      out.push_back(name + " is of the primary key, and values of the type " + type +
-                    " that are equal may look different");
+      out.push_back(told(name, " is of the primary key, and values of the type ", type)
+                        .append(" that are equal may look different"));
     }
   }
   return out;

@@ -93,6 +93,10 @@ Digest version_of(const View& view) {
   return digest(out);
 }
 
+std::string no_policy_on(const std::string& view) {
+  return "no policy admits anybody to the view " + view + "; write create policy … on " + view + " using (…)";
+}
+
 }  // namespace
 
 void ModelBuilder::add_view(const Statement& statement) {
@@ -235,8 +239,7 @@ ModelPtr ModelBuilder::finish(std::vector<Problem>& warnings) {
     view.claims.assign(claims.begin(), claims.end());
     view.version = version_of(view);
     if (view.policies.empty()) {
-      warnings.push_back(problems_.make(draft.place, "no policy admits anybody to the view " + name +
-                                                         "; write create policy … on " + name + " using (…)"));
+      warnings.push_back(problems_.make(draft.place, no_policy_on(name)));
     }
     model->views.emplace(name, std::make_shared<const View>(std::move(view)));
   }
@@ -254,7 +257,7 @@ bool ModelBuilder::claim_name(std::size_t place, const std::string& name) {
 }
 
 std::string ModelBuilder::bare_name(const Statement& statement, const Node& range, std::string_view what) {
-  const std::string name = range.text("relname");
+  std::string name = range.text("relname");
   if (range.find("schemaname") != nullptr || range.find("catalogname") != nullptr) {
     problems_.add(statement.place(range), std::string(what) + " has no schema; write " + name);
     return {};

@@ -25,7 +25,7 @@ struct CharacterSet {
   std::string others;  ///< in RE2's notation
 
   void add(char from, char to) {
-    for (int c = from; c <= to; ++c) ascii.set(static_cast<std::size_t>(c));
+    for (auto c = static_cast<unsigned char>(from); c <= static_cast<unsigned char>(to); ++c) ascii.set(c);
   }
   void fold_case() {
     const std::bitset<128> given = ascii;

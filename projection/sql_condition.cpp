@@ -137,7 +137,7 @@ class Exact {
   /// As the evaluator sees it: a jsonb null is no value, and labels are compared as texts.
   [[nodiscard]] std::string column(std::size_t index) const {
     const FullType& type = table_.layout.column(index).type;
-    const std::string plain = column_sql(table_, index);
+    std::string plain = column_sql(table_, index);
     if (type.type == Type::jsonb) return "nullif(" + plain + ", 'null'::jsonb)";
     if (type.type == Type::enumeration) return plain + (type.array ? "::text[]" : "::text");
     return plain;
@@ -288,7 +288,7 @@ class Exact {
     if (pattern.kind != Kind::constant || text == nullptr || !left) return std::nullopt;
     if (is_fault(evaluate(like_of(*text), Record{}))) return std::nullopt;
     const Sql right = constant_sql(pattern);
-    if (!right) return right;
+    if (!right) return std::nullopt;
     const bool ignores_case = expression.function == Function::ilike;
     const bool plain = !ignores_case && expression.children[0].kind == Kind::column;
     return "(" + *left + (plain ? "" : " collate \"C\"") + (ignores_case ? " ilike " : " like ") + *right + ")";
@@ -331,7 +331,7 @@ Sql indexed_containment(const Table& table, const Expression& expression) {
   if (outer.kind != Kind::column || inner.kind != Kind::constant || !std::holds_alternative<Jsonb>(inner.value))
     return std::nullopt;
   const Sql sql = constant_sql(inner);
-  if (!sql) return sql;
+  if (!sql) return std::nullopt;
   return "(" + column_sql(table, static_cast<std::size_t>(outer.index)) + " @> " + *sql + ")";
 }
 
@@ -348,7 +348,7 @@ std::string superset(const Table& table, const Expression& expression) {
     std::string out;
     for (const Expression& child : expression.children) {
       const std::string sql = superset(table, child);
-      if (sql == "true") return sql;
+      if (sql == "true") return "true";
       out += (out.empty() ? "(" : " or ") + sql;
     }
     return out + ")";
