@@ -28,7 +28,7 @@ struct TailerTimes {
   std::chrono::milliseconds resting_interval{
       1000};  ///< between looks once it has been quiet for resting_after, bell armed
   std::chrono::milliseconds resting_after{3600 * 1000};
-  std::chrono::milliseconds arm_after{500};  ///< quiet for so long: arm the bell
+  std::chrono::milliseconds arm_after{20};  ///< quiet for so long: arm the bell
   std::chrono::milliseconds canary_interval{30000};
   std::chrono::milliseconds canary_time_max{5000};  ///< later than this, notifications are held for lost
   std::chrono::milliseconds reconnect_first{50};

@@ -301,6 +301,7 @@ declare
   younger bigint;
 begin
   perform viewgate.need_read_committed('arm_bell');
+  perform set_config('synchronous_commit', 'off', true);  -- in a crash who armed it loses its connection, and arms it again
   perform setval('viewgate.bell', 2);
   begin
     insert into viewgate.arming values (true) returning xmin::text::bigint into younger;
@@ -1459,7 +1460,8 @@ begin
                    nextval('viewgate.change_counter'));
   for item in
     select c.*, c.value ->> 'collection' as collection, (c.value -> 'key')::text as key
-    from (select e.value, e.nth, viewgate.append_fault(e.value) as fault from jsonb_array_elements($2) with ordinality e(value, nth)) c
+    from (select e.value, e.nth, viewgate.append_fault(e.value) as fault from jsonb_array_elements($2) with ordinality e(value, nth)
+          offset 0) c  -- so that each is looked at once
     order by c.fault is null, c.value ->> 'collection' collate "C", (c.value -> 'key')::text collate "C", c.nth
   loop
     if item.fault is not null then
@@ -1516,9 +1518,11 @@ begin
 end $$;
 
 -- What is wrong with one change given to append, or null.
-create function viewgate.append_fault(change jsonb) returns text language sql immutable
+-- This and the next functions are in PL/pgSQL because it keeps their plans; a function in SQL is planned anew in every transaction.
+create function viewgate.append_fault(change jsonb) returns text language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$
-  select case
+begin
+  return case
     when jsonb_typeof(change) <> 'object' then 'it is not an object'
     when exists (select from jsonb_object_keys(change) k where k not in ('collection', 'key', 'put', 'update', 'delete'))
       then format('unknown member %s', (select to_json(k) from jsonb_object_keys(change) k
@@ -1536,8 +1540,8 @@ set search_path = pg_catalog, pg_temp as $$
     when change ? 'put' and jsonb_typeof(change -> 'put') <> 'object' then 'put is not an object'
     when change ? 'update' and jsonb_typeof(change -> 'update') <> 'object' then 'update is not an object'
     when change ? 'delete' and change -> 'delete' <> 'true' then 'delete is not true'
-  end
-$$;
+  end;
+end $$;
 
 -- Signs the changes of this transaction: the commits that they become carry `request_id`, by which whoever wrote them can wait for
 -- them in a view, and `fields`, a JSON object of whatever else should be known of them. Before or after the changes, in all spaces;
@@ -1569,27 +1573,30 @@ begin
 end $$;
 
 -- The conflict groups that a change of a record moves; all of them where it is created or deleted.
-create function viewgate.changed_groups(collection text, before jsonb, after jsonb) returns text[] language sql stable
+create function viewgate.changed_groups(collection text, before jsonb, after jsonb) returns text[] language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
-  with declared as (
-    select g.name, g.place, g.columns from viewgate.conflict_groups g where g.collection = $1
-  ), moved as (
-    select k from jsonb_object_keys($2 || $3) k where ($2 -> k)::text is distinct from ($3 -> k)::text
-  )
-  select array_agg(g.name order by g.place) from (
-    select d.name, d.place from declared d
-      where $2 is null or $3 is null or exists (select from moved m where m.k = any(d.columns))
-    union all
-    select 'record', 2147483647
-      where $2 is null or $3 is null
-         or exists (select from moved m where not exists (select from declared d where m.k = any(d.columns)))
-  ) g
-$$;
+begin
+  return (
+    with declared as (
+      select g.name, g.place, g.columns from viewgate.conflict_groups g where g.collection = $1
+    ), moved as (
+      select k from jsonb_object_keys($2 || $3) k where ($2 -> k)::text is distinct from ($3 -> k)::text
+    )
+    select array_agg(g.name order by g.place) from (
+      select d.name, d.place from declared d
+        where $2 is null or $3 is null or exists (select from moved m where m.k = any(d.columns))
+      union all
+      select 'record', 2147483647
+        where $2 is null or $3 is null
+           or exists (select from moved m where not exists (select from declared d where m.k = any(d.columns)))
+    ) g);
+end $$;
 
-create function viewgate.versions_of(groups text[], version bigint) returns jsonb language sql immutable
+create function viewgate.versions_of(groups text[], version bigint) returns jsonb language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$
-  select coalesce(jsonb_object_agg(g, version), '{}') from unnest(groups) g
-$$;
+begin
+  return (select coalesce(jsonb_object_agg(g, version), '{}') from unnest(groups) g);
+end $$;
 
 -- JSON as jsonb prints it, or null where jsonb does not take it.
 create function viewgate.canonical(json text) returns text language plpgsql immutable
