@@ -1,62 +1,23 @@
 // The connection as a pure state machine: events in, actions out; no sockets, no timers, no clock of its own. What the
-// subscriptions do is in subscriptions.ts, what is shown when in channels.ts. SPEC.md beside the sources has the tables.
+// subscriptions do is in subscriptions.ts, what is shown when in channels.ts. Which event does what in which phase is the table of
+// connection_table.ts; SPEC.md beside the sources has it, too.
 
 import { backoff, exactly, soon, type Delay, type Host } from './host.js';
 import { Channels } from './channels.js';
 import { retryAfter, silent } from './codes.js';
+import { connectionTable, type ConnectionEvent, type Handlers, type Name, type Phase } from './connection_table.js';
 import { decodeDocument, protocolVersion, type ServerDocument, type Welcome } from './protocol.js';
 import { Subscriptions, type StoredView, type Subscription } from './subscriptions.js';
 
-export type Phase =
-  | 'idle' // not started
-  | 'authorizing' // the token provider was asked
-  | 'opening' // the socket opens
-  | 'greeting' // hello was sent
-  | 'online'
-  | 'waiting' // for the next try
-  | 'denied' // a close code that says never
-  | 'closed'; // by the application
-
 export type ConnectionStatus = 'connecting' | 'online' | 'offline' | 'denied' | 'closed';
 
-/** Events of the connection. The remaining ones (MachineEvent) are of subscriptions and mean the same in every phase. */
-export type ConnectionEvent =
-  | { readonly type: 'start' }
-  | { readonly type: 'stop' }
-  | { readonly type: 'token'; readonly token: string }
-  | { readonly type: 'token_failed'; readonly message: string }
-  | { readonly type: 'opened' }
-  | { readonly type: 'message'; readonly text: string }
-  | { readonly type: 'closed'; readonly code: number }
-  /** The page became visible, the network came back, the machine woke. */
-  | { readonly type: 'woken' }
-  | { readonly type: 'patience' }
-  | { readonly type: 'silence' }
-  | { readonly type: 'reconnect' }
-  | { readonly type: 'refresh' };
-
+/** Events of the connection, and those of subscriptions: these mean the same in every phase. */
 export type MachineEvent =
   | ConnectionEvent
   | { readonly type: 'subscribe'; readonly subscription: Subscription; readonly isStored: boolean }
   | { readonly type: 'restored'; readonly number: number; readonly stored: StoredView | undefined }
   | { readonly type: 'unsubscribe'; readonly number: number }
   | { readonly type: 'due'; readonly number: number };
-
-type Name = ConnectionEvent['type'];
-type Handler<N extends Name> = (machine: Machine, event: Extract<ConnectionEvent, { type: N }>) => void;
-/** What every phase hears, and what each one hears besides. Whatever is not named is about something that is over: it is ignored. */
-type Always = 'stop' | 'token' | 'token_failed';
-interface Heard {
-  readonly idle: 'start';
-  readonly authorizing: 'patience';
-  readonly opening: 'opened' | 'closed' | 'patience';
-  readonly greeting: 'message' | 'closed' | 'patience';
-  readonly online: 'message' | 'closed' | 'refresh' | 'silence' | 'woken';
-  readonly waiting: 'start' | 'reconnect' | 'woken';
-  readonly denied: 'start';
-  readonly closed: 'start';
-}
-type Handlers<N extends Name> = { readonly [name in N]: Handler<name> };
 
 /** For the token provider, and for socket, hello and welcome together. */
 const patience = 20_000;
@@ -337,69 +298,3 @@ export class Machine {
     this.runner.tellError({ code, message });
   }
 }
-
-const late = 'no answer in time';
-
-const always: Handlers<Always> = {
-  stop: (machine) => machine.stop(),
-  // In every phase a token's coming ends the call; where nobody waits for it, it is not used.
-  token: (machine) => machine.tokenCame(),
-  token_failed: (machine) => machine.tokenCame(),
-};
-
-const authorize = (machine: Machine): void => machine.authorize();
-const startable: Handlers<Always | 'start'> = { ...always, start: authorize };
-const closed: Handler<'closed'> = (machine, event) => machine.closed(event.code);
-const message: Handler<'message'> = (machine, event) => machine.receive(event.text);
-
-/** phase × event. The types say that it is complete, a test that it is the table of SPEC.md. */
-export const connectionTable: { readonly [phase in Phase]: Handlers<Always | Heard[phase]> } = {
-  idle: startable,
-  authorizing: {
-    ...always,
-    token: (machine, event) => {
-      machine.tokenCame();
-      machine.token = event.token;
-      machine.open();
-    },
-    token_failed: (machine, event) => {
-      machine.tokenCame();
-      machine.giveUp('token', event.message);
-    },
-    patience: (machine) => {
-      machine.tokenCame();
-      machine.giveUp('token', late);
-    },
-  },
-  opening: {
-    ...always,
-    opened: (machine) => machine.greet(machine.token),
-    closed,
-    patience: (machine) => machine.giveUp('connection_lost', late),
-  },
-  greeting: {
-    ...always,
-    message,
-    closed,
-    patience: (machine) => machine.giveUp('connection_lost', late),
-  },
-  online: {
-    ...always,
-    message,
-    closed,
-    token: (machine, event) => {
-      machine.tokenCame();
-      machine.refresh(event.token);
-    },
-    token_failed: (machine, event) => {
-      machine.tokenCame();
-      machine.refreshFailed(event.message);
-    },
-    refresh: (machine) => machine.askToken(),
-    silence: (machine) => machine.checkSilence(),
-    woken: (machine) => machine.checkSilence(),
-  },
-  waiting: { ...startable, reconnect: authorize, woken: (machine) => machine.hasten() },
-  denied: startable,
-  closed: { ...startable, stop: () => undefined },
-};

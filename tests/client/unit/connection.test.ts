@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { closeName, retryAfter } from '../../../client/src/codes.js';
-import { connectionTable, type ConnectionEvent, type Phase } from '../../../client/src/state.js';
+import { connectionTable, type ConnectionEvent, type Phase } from '../../../client/src/connection_table.js';
 import { Recorder } from '../support/recorder.js';
 import { specified } from '../support/specification.js';
 
