@@ -2,8 +2,10 @@
 // version of this code) is one that has nothing stored: nothing here ever fails the application.
 
 import type { Shown } from './channels.js';
+import { cleared, committed, done, open, prefix, type Opened } from './database.js';
 import { encode } from './protocol.js';
 import type { Store } from './store.js';
+import { mutationStore } from './stored_mutations.js';
 import type { StoredView, Subscription, ViewName } from './subscriptions.js';
 import { ViewWrites, type Write } from './view_writes.js';
 import { randomName, type MutationStore } from './writer.js';
@@ -23,26 +25,10 @@ export interface Storage {
   /** At sign-out: resolves when nothing is left of this principal. Other pages that are open store nothing of them any more either. */
   clear(): Promise<void>;
   /**
-   * Keeps what is stored, and leaves it to the next storage of this principal, in this page or another: for a page that goes on as somebody
-   * else. The client is closed before, and not started again. Resolves when all is written.
+   * Keeps what is stored, and takes nothing more. The client is closed before, and not started again. Resolves when all is written: for a
+   * page that goes on as somebody else.
    */
   close(): Promise<void>;
-}
-
-/** Counted up whenever the form of what is stored changes. Sets are read anew then; mutations are kept. */
-const version = 1;
-const prefix = 'viewgate ';
-/**
- * In `views` and in `mutations`: a name that every clearing replaces. Whoever was opened before it finds, in the transaction of each write,
- * that the name is not the one of then, and writes nothing. It stands before all keys that are lists.
- */
-const cleared = 'cleared';
-const afterMark = (): IDBKeyRange => IDBKeyRange.lowerBound([]);
-
-interface Opened {
-  readonly database: IDBDatabase;
-  /** What `cleared` was, by object store. */
-  readonly marks: { readonly views: unknown; readonly mutations: unknown };
 }
 
 /** Never rejects, and is there before the first connection: `connect({ …, store: storage.store })`. */
@@ -60,43 +46,6 @@ export async function indexedDbStorage(options: StorageOptions): Promise<Storage
       return views.close();
     },
   };
-}
-
-/** Resolves when the request has its result. */
-export function done<T>(request: IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-}
-
-/** Resolves when the transaction is on disk, rejects when none of it is. */
-function committed(transaction: IDBTransaction): Promise<void> {
-  return new Promise((resolve, reject) => {
-    transaction.oncomplete = () => resolve();
-    transaction.onabort = () => reject(transaction.error);
-  });
-}
-
-async function open(name: string): Promise<Opened> {
-  // Some browsers throw here in private mode.
-  const request = indexedDB.open(name, version);
-  request.onupgradeneeded = () => {
-    const database = request.result;
-    for (const store of ['views', 'records']) {
-      if (database.objectStoreNames.contains(store)) database.deleteObjectStore(store);
-      database.createObjectStore(store);
-    }
-    if (!database.objectStoreNames.contains('mutations')) database.createObjectStore('mutations');
-  };
-  const database = await done(request);
-  // A page with newer code must not wait for this one.
-  database.onversionchange = () => database.close();
-  const transaction = database.transaction(['views', 'mutations']);
-  const [views, mutations] = await Promise.all(
-    ['views', 'mutations'].map((store) => done<unknown>(transaction.objectStore(store).get(cleared))),
-  );
-  return { database, marks: { views, mutations } };
 }
 
 class IndexedDbStore implements Store {
@@ -231,102 +180,4 @@ function idOf({ space, view, params }: ViewName): string {
 
 function rangeOf(id: string): IDBKeyRange {
   return IDBKeyRange.bound([id], [id, []]);
-}
-
-/** What is stored of the mutations of a client in a space. @form */
-interface StoredMutations {
-  readonly last: number;
-  readonly texts: readonly string[];
-}
-
-type StoredClients = Map<string, { space: string; last: number; texts: readonly string[] }[]>;
-
-/** By client; undefined where it cannot be read. */
-async function readMutations(database: IDBDatabase, onError: (error: unknown) => void): Promise<StoredClients | undefined> {
-  const stored: StoredClients = new Map();
-  try {
-    const store = database.transaction('mutations').objectStore('mutations');
-    const [keys, values] = await Promise.all([
-      done(store.getAllKeys(afterMark())),
-      done(store.getAll(afterMark()) as IDBRequest<StoredMutations[]>),
-    ]);
-    for (const [i, key] of (keys as [string, string][]).entries()) {
-      const [client, space] = key;
-      const { last = 0, texts = [] } = values[i] ?? {};
-      stored.set(client, [...(stored.get(client) ?? []), { space, last, texts }]);
-    }
-    return stored;
-  } catch (error) {
-    onError(error);
-    return undefined;
-  }
-}
-
-/**
- * A page that is loaded again asks for its locks while the browser still takes them from the page before: without patience its mutations
- * would wait for the page after it.
- */
-const handover = 1_000;
-
-/** `close`: another one may take over the name. */
-type OwnMutations = MutationStore & { close(): void };
-
-/** Takes over the name and the mutations of a page that is gone, if there is one; one name is used by one page at a time. */
-async function mutationStore(principal: string, opened: Opened | void, onError: (error: unknown) => void): Promise<OwnMutations> {
-  const database = opened?.database;
-  const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
-  // Without locks two pages could take the same name: then each page has a new one, and what a page left stays where it is.
-  let stored: StoredClients = (database && locks && (await readMutations(database, onError))) || new Map();
-  const unanswered = (client: string): number => (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
-  const known = [...stored.keys()].sort((a, b) => unanswered(b) - unanswered(a));
-  let client = randomName();
-  let release: (() => void) | undefined;
-  const until = Date.now() + handover;
-  for (const name of locks ? [...known, client] : []) {
-    const patience = unanswered(name) > 0 ? Math.max(0, until - Date.now()) : 0;
-    release = await hold(locks as LockManager, `${prefix}${principal} ${name}`, patience);
-    if (release === undefined) continue;
-    client = name;
-    break;
-  }
-  // Read again under the lock: the page before may have written until it ended, or another one has cleared it.
-  if (database && known.includes(client)) stored = (await readMutations(database, onError)) ?? stored;
-  let isClosed = false;
-  return {
-    client,
-    principal,
-    stored: stored.get(client) ?? [],
-    save: async (space, last, texts) => {
-      // Somebody else may number under this name now: what comes too late is never stored, and so never sent.
-      if (isClosed) return new Promise(() => undefined);
-      if (!opened) return;
-      try {
-        const transaction = opened.database.transaction('mutations', 'readwrite');
-        const store = transaction.objectStore('mutations');
-        const mark: IDBRequest<unknown> = store.get(cleared);
-        mark.onsuccess = () => mark.result === opened.marks.mutations && store.put({ last, texts }, [client, space]);
-        await committed(transaction);
-      } catch (error) {
-        onError(error);
-      }
-    },
-    close: () => {
-      isClosed = true;
-      release?.();
-    },
-  };
-}
-
-/** Takes a lock, and gives what releases it; undefined where another page has it, and has it still after so many milliseconds. */
-function hold(locks: LockManager, name: string, patience: number): Promise<(() => void) | undefined> {
-  return new Promise((resolve) => {
-    const end = new AbortController();
-    const timer = setTimeout(() => end.abort(), patience);
-    const held = locks.request(name, patience > 0 ? { signal: end.signal } : { ifAvailable: true }, (lock) => {
-      clearTimeout(timer);
-      if (lock === null) return resolve(undefined);
-      return new Promise<void>((release) => resolve(release));
-    });
-    held.catch(() => resolve(undefined));
-  });
 }

@@ -21,6 +21,8 @@ export interface MutationStore {
   readonly stored: readonly { readonly space: string; readonly last: number; readonly texts: readonly string[] }[];
   /** Resolves when all of that is stored for the space. */
   save(space: string, last: number, texts: readonly string[]): Promise<void>;
+  /** The client was closed: somebody else may go on under its name. Or it was started again. */
+  rest?(isResting: boolean): void;
 }
 
 export interface WriterOptions {
@@ -57,6 +59,7 @@ export class Writer<M extends AnyModel = Untyped> {
   private readonly send: (message: string) => void;
   private readonly views = new Set<Watched>();
   private wasOnline = false;
+  private wasClosed = false;
   /** Something is pending no more, which is told when the views have moved. */
   private hasNews = false;
   private readonly paused = new Set<string>();
@@ -236,6 +239,8 @@ export class Writer<M extends AnyModel = Untyped> {
   /** After each event of the client, and so after each message: a receipt's effect is in the views now. */
   private stepped(): void {
     if (this.isOfAnother && this.unanswered > 0) this.forget();
+    const isClosed = this.gate.status === 'closed';
+    if (isClosed !== this.wasClosed) this.store?.rest?.((this.wasClosed = isClosed));
     const isOnline = this.gate.status === 'online';
     if (isOnline !== this.wasOnline) {
       this.wasOnline = isOnline;

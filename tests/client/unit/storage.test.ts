@@ -15,7 +15,7 @@ import {
   type Storage,
   type View,
 } from '@viewgate/client';
-import { done } from '../../../client/src/indexed_db.js';
+import { done } from '../../../client/src/database.js';
 import { FakeLocks } from '../support/fake_locks.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, type Account } from '../support/model_gateway.js';
@@ -218,6 +218,46 @@ describe('a storage', () => {
     server.say('{"type":"ping"}');
     await eventually('it was answered', () => server.received.some(({ type }) => type === 'pong'));
     expect(server.received.filter(({ type }) => type === 'mutate')).toEqual([]);
+    uninstall();
+  });
+
+  it('who_only_closes_the_client_leaves_what_was_done_to_the_next_storage', async () => {
+    const uninstall = new FakeLocks().install();
+    const first = await open('alice', { url: 'ws://127.0.0.1:9/' });
+    const write = writer(first.client, { store: first.storage.mutations });
+    void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [1] }]);
+    // What is being written at that moment is not lost either.
+    first.client.close();
+    const again = await open('alice', { url: 'ws://127.0.0.1:9/' });
+    const next = writer(again.client, { store: again.storage.mutations });
+    expect([next.client, next.unanswered]).toEqual([write.client, 1]);
+    void next.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [2] }]);
+    await eventually('it is stored, too', async () => JSON.stringify(await kept()).includes('[2]'));
+    // The first one is started again: it is told that another one goes on, and stores and sends nothing.
+    first.client.retry();
+    void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [3] }]);
+    await eventually('it is told', () => errors.some((error) => String(error).includes('somebody else goes on')));
+    expect(JSON.stringify(await kept())).not.toContain('[3]');
+    uninstall();
+  });
+
+  it('a_client_that_is_started_again_goes_on_with_what_it_did_though_others_looked_at_it_meanwhile', async () => {
+    const uninstall = new FakeLocks().install();
+    const { client, storage } = await open('alice', { url: 'ws://127.0.0.1:9/' });
+    const write = writer(client, { store: storage.mutations });
+    void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [1] }]);
+    await eventually('it is stored', async () => (await kept()).length === 1);
+    for (let i = 0; i < 3; ++i) {
+      client.close();
+      const other = await open('alice', { url: 'ws://127.0.0.1:9/' });
+      expect(other.storage.mutations.client).toBe(write.client);
+      void write.mutate('1', [{ kind: 'delete', collection: 'accounts', key: [10 + i] }]);
+      expect(JSON.stringify(await kept())).not.toContain(`[${10 + i}]`);
+      await other.storage.close();
+      client.retry();
+      await eventually('what was done while it was closed is stored', async () => JSON.stringify(await kept()).includes(`[${10 + i}]`));
+    }
+    expect(errors).toEqual([]);
     uninstall();
   });
 
