@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, Optimistic, Writer } from '../../../client/src/index.js';
 import { seedBoard } from '../../../demo/seed.mjs';
 import { eventually } from '../support/fake_server.js';
+import { Frozen } from '../support/frozen.js';
 import { Stack } from '../support/stack.js';
 
 interface Card {
@@ -189,15 +190,13 @@ describe('the board', () => {
     const [ada, ben] = [await signIn('ada'), await signIn('ben')];
     let sockets = 0;
     ada.on('websocket', () => ++sockets);
-    const session = await ada.context().newCDPSession(ada);
-    await session.send('Page.enable');
-    await session.send('Page.setWebLifecycleState', { state: 'frozen' });
+    const sleep = await Frozen.of(ada);
     await stack.killGateway();
     await stack.startGateway();
     await isLive(ben);
     await addCard(ben, 'While Ada slept');
     await isConfirmed(ben);
-    await session.send('Page.setWebLifecycleState', { state: 'active' });
+    await sleep.thaw();
     await card(ada, 'While Ada slept').waitFor(bound);
     await isLive(ada);
     expect(sockets).toBe(1);

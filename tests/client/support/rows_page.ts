@@ -15,9 +15,12 @@ export interface Rows {
     /** Rows that were written, in all frames, and in the one with the most of them. */
     written: number;
     writtenAtMost: number;
-    /** Frames that took longer than one and a half of the usual ones, and that one in milliseconds. */
-    late: number;
+    /** Milliseconds from one frame to the next: the middle one, that of the slowest hundredth, the longest. */
     usual: number;
+    slow: number;
+    longest: number;
+    /** Frames that took longer than one and a half of the usual ones: another one was left out. */
+    late: number;
   };
   readonly windowSize: number;
   begin(): void;
@@ -43,7 +46,7 @@ const height = 24;
 const list = document.querySelector('#list');
 const space = document.querySelector('#space');
 const { gateway } = await (await fetch('/config')).json();
-const zero = { commits: 0, changed: 0, parsed: 0, frames: 0, written: 0, writtenAtMost: 0, late: 0, usual: 0 };
+const zero = { commits: 0, changed: 0, parsed: 0, frames: 0, written: 0, writtenAtMost: 0, usual: 0, slow: 0, longest: 0, late: 0 };
 let counted = { ...zero };
 const client = connect({
   url: gateway,
@@ -97,9 +100,10 @@ async function scroll(frames) {
     times.push(await new Promise(requestAnimationFrame));
     list.scrollTop = Math.round(i * step);
   }
-  const lengths = times.slice(1).map((time, i) => time - times[i]);
-  counted.usual = [...lengths].sort((a, b) => a - b)[lengths.length >> 1];
-  counted.late = lengths.filter((length) => length > counted.usual * 1.5).length;
+  const lengths = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b);
+  const at = (share) => lengths[Math.floor((lengths.length - 1) * share)];
+  const usual = at(0.5);
+  Object.assign(counted, { usual, slow: at(0.99), longest: at(1), late: lengths.filter((length) => length > usual * 1.5).length });
 }
 
 function wrong() {

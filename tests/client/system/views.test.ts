@@ -1,6 +1,7 @@
 // Goal: the SDK and the built gateway together keep the promises of docs/client.md. Method: PostgreSQL with the unmodified pgbench,
 // several views of one space, links that break at any moment, gateways that are killed and drained.
 
+import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { connect, type Change, type Client, type SocketConstructor, type View } from '../../../client/src/index.js';
@@ -176,6 +177,36 @@ describe('the SDK with the gateway', () => {
     expect(mixed).toEqual([]);
     expect(await differences(view, 'aid % 10 = 8')).toEqual([]);
     expect(client.status).toBe('online');
+  });
+
+  it('in_a_worker_thread_the_client_follows_and_its_set_is_the_query', async () => {
+    const low = -1_000_000;
+    const workerData = {
+      url: stack.socketUrl,
+      token: await stack.token('teller-3', '3'),
+      wanted: { space: '1', params: { low, high: -low } },
+    };
+    const worker = new Worker(new URL('../support/node_worker.mjs', import.meta.url), { workerData });
+    const told = { status: '', sequence: '', commits: 0, lines: [] as string[], error: '' };
+    worker.on('message', (message: Partial<typeof told>) => Object.assign(told, message));
+    worker.on('error', (error) => (told.error = String(error)));
+    const ended = new Promise((resolve) => worker.on('exit', resolve));
+    await eventually('it is live', () => told.status === 'live' || told.error !== '');
+    await pgbench.setRate(200);
+    await eventually('commits come', () => told.commits > 20, 60_000);
+    await pgbench.setRate(0);
+    const head = await stack.settledHead('1');
+    await eventually('it is at the head', () => told.sequence === head);
+    worker.postMessage('lines');
+    await eventually('it has told its set', () => told.lines.length > 0);
+    const rows = await stack.query(`
+      select '[' || aid || ']|{"aid":' || aid || ',"abalance":' || abalance || '}'
+      from pgbench_accounts where bid = 1 and aid % 10 = 3 and abalance between ${low} and ${-low}`);
+    expect(told.lines.sort()).toEqual(rows.sort());
+    expect(told.error).toBe('');
+    worker.postMessage('close');
+    // Nothing of a closed client keeps the thread alive.
+    expect(await ended).toBe(0);
   });
 
   it('a_view_that_is_not_there_and_one_with_a_wrong_parameter_fail_by_name', async () => {
