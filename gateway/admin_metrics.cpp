@@ -14,7 +14,9 @@ void add_metrics(AdminDoor& door, asio::io_context& io, std::function<EngineRead
   door.add(
       "GET", "/metrics",
       [&io, &reactors, read_engine = std::move(read_engine)](const HttpRequest&, std::shared_ptr<HttpReply> reply) {
-        asio::post(io, [&reactors, read_engine, reply = std::move(reply)] {
+        // Here, on the operators' thread: the kernel lists each descriptor, and the engine has commits to follow.
+        const ProcessReading process = read_process();
+        asio::post(io, [&reactors, read_engine, process, reply = std::move(reply)] {
           NodeReading reading;
           reading.version = program_version;
           reading.engine = read_engine();
@@ -22,7 +24,7 @@ void add_metrics(AdminDoor& door, asio::io_context& io, std::function<EngineRead
             reading.reactors.push_back(each->counters());
             reading.tallies.push_back(&each->tally());
           }
-          reading.process = read_process();
+          reading.process = process;
           constexpr std::string_view text_format = "text/plain; version=0.0.4; charset=utf-8";
           answer_with(*reply, http_text(200, text_format, metrics_text(reading)));
         });

@@ -45,6 +45,7 @@ class BootstrapThread::Loop {
   }
 
   [[nodiscard]] asio::io_context& io() { return io_; }
+  [[nodiscard]] ledger::pg::PoolStats pool() const { return reader_.pool(); }
 
  private:
   asio::io_context& engine_;
@@ -60,6 +61,8 @@ BootstrapThread::BootstrapThread(asio::io_context& engine, const std::string& co
 BootstrapThread::~BootstrapThread() { stop(); }
 
 void BootstrapThread::stop() { loop_->stop(); }
+
+ledger::pg::PoolStats BootstrapThread::pool() const { return loop_->pool(); }
 
 asio::io_context& BootstrapThread::loop() { return loop_->io(); }
 

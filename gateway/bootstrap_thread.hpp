@@ -37,6 +37,9 @@ class BootstrapThread final : public ledger::LogReader {
   /// For EngineSurroundings::aside. What it returns may outlive the thread; a job that comes after its end is not run.
   [[nodiscard]] std::function<void(std::function<void()> job, std::function<void()> done)> aside() const;
 
+  /// Its connections to the database; from any thread.
+  [[nodiscard]] ledger::pg::PoolStats pool() const;
+
   /// The loop that it runs; ends with `stop`.
   [[nodiscard]] boost::asio::io_context& loop();
 

@@ -253,13 +253,15 @@ class Node {
   }
 
   void pools() {
-    const std::array<std::pair<std::string, ledger::pg::PoolStats>, 2> pools{
-        {{"read", reading_.engine.reads}, {"write", reading_.engine.writes.pool}}};
+    const std::array<std::pair<std::string, ledger::pg::PoolStats>, 3> pools{{{"read", reading_.engine.reads},
+                                                                              {"bootstrap", reading_.engine.bootstraps},
+                                                                              {"write", reading_.engine.writes.pool}}};
     const auto each = [&](const std::string& name, const std::string& help,
                           std::size_t ledger::pg::PoolStats::*member) {
       for (const auto& [pool, stats] : pools) out_.gauge(name, help, number(stats.*member), {{"pool", pool}});
     };
-    each("viewgate_pool_connections_max", "Connections to PostgreSQL that the pool may have.",
+    each("viewgate_pool_connections_max",
+         "Connections to PostgreSQL that the pool may have: read (those who return), bootstrap, write (mutations).",
          &ledger::pg::PoolStats::connections_max);
     each("viewgate_pool_connections_used", "Of these, those in use.", &ledger::pg::PoolStats::used);
     each("viewgate_pool_connections_idle", "Of these, those open and not in use.", &ledger::pg::PoolStats::idle);

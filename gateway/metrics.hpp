@@ -30,6 +30,7 @@ struct EngineReading {
   ledger::MutatorStats writes;
   std::uint64_t disk_budget_bytes = 0;  ///< 0: unknown
   ledger::pg::PoolStats reads;
+  ledger::pg::PoolStats bootstraps;
 };
 
 /// Of the process; bytes and seconds.

@@ -227,7 +227,8 @@ class Server::Column {
             tailer_.lags(),
             mutator_.stats(),
             disk_budget_.bytes(tailer_.stats().size),
-            reader_.pool()};
+            reader_.pool(),
+            bootstraps_.pool()};
   }
 
   [[nodiscard]] InspectSources inspect_sources(const std::string& conninfo) {

@@ -1,6 +1,7 @@
 #include "ledger/pg/pool.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -21,10 +22,12 @@ struct Pool::State {
    public:
     Waiter(State& state, std::chrono::milliseconds time_max) : bell(state.executor, time_max), state_(state) {
       state_.waiters.push_back(this);
+      state_.tell();
     }
     ~Waiter() {
       std::erase(state_.waiters, this);
       if (granted_) --state_.granted;
+      state_.tell();
     }
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
@@ -43,13 +46,37 @@ struct Pool::State {
     bool granted_ = false;
   };
 
+  /// An idle connection, or null.
+  std::unique_ptr<Connection> take_idle() {
+    std::unique_ptr<Connection> out;
+    while (!out && !idle.empty()) {
+      out = std::move(idle.back());
+      idle.pop_back();
+      if (!out->is_idle()) out.reset();  // the server closed it meanwhile
+    }
+    return out;
+  }
+
+  void lease(Connection* connection) {
+    leased.push_back(connection);
+    tell();
+  }
+
   void release(std::unique_ptr<Connection> connection) {
     std::erase(leased, connection.get());
     if (!closed && connection->is_idle()) idle.push_back(std::move(connection));
+    tell();
     if (waiters.empty()) return;
     Waiter* next = waiters.front();
     waiters.pop_front();
     next->grant();
+  }
+
+  /// To those on other threads who ask how busy the pool is.
+  void tell() {
+    told_used.store(leased.size(), std::memory_order_relaxed);
+    told_idle.store(idle.size(), std::memory_order_relaxed);
+    told_waiting.store(waiters.size(), std::memory_order_relaxed);
   }
 
   [[nodiscard]] bool is_full() const { return leased.size() + granted >= size_max; }
@@ -62,6 +89,9 @@ struct Pool::State {
   std::deque<Waiter*> waiters;
   std::size_t granted = 0;
   bool closed = false;
+  std::atomic<std::size_t> told_used{0};
+  std::atomic<std::size_t> told_idle{0};
+  std::atomic<std::size_t> told_waiting{0};
 };
 
 Pool::Lease::Lease(std::shared_ptr<State> pool, std::unique_ptr<Connection> connection)
@@ -77,7 +107,8 @@ Pool::Pool(asio::any_io_executor executor, ConnectOptions options, std::size_t c
 Pool::~Pool() { close(); }
 
 PoolStats Pool::stats() const {
-  return {state_->size_max, state_->leased.size(), state_->idle.size(), state_->waiters.size()};
+  return {state_->size_max, state_->told_used.load(std::memory_order_relaxed),
+          state_->told_idle.load(std::memory_order_relaxed), state_->told_waiting.load(std::memory_order_relaxed)};
 }
 
 void Pool::close() {
@@ -86,6 +117,7 @@ void Pool::close() {
   for (Connection* connection : state_->leased) connection->close();
   for (State::Waiter* waiter : state_->waiters) waiter->bell.cancel();
   state_->waiters.clear();
+  state_->tell();
 }
 
 Task<Pool::Lease> Pool::acquire(std::chrono::milliseconds time_max) {
@@ -102,16 +134,13 @@ Task<Pool::Lease> Pool::acquire(std::chrono::milliseconds time_max) {
   }
   if (state->closed) co_return Error{errc::unavailable, "", "the connections to PostgreSQL are closed: shutting down"};
 
-  while (!state->idle.empty()) {
-    std::unique_ptr<Connection> connection = std::move(state->idle.back());
-    state->idle.pop_back();
-    if (!connection->is_idle()) continue;  // the server closed it meanwhile
-    state->leased.push_back(connection.get());
-    co_return Lease(state, std::move(connection));
+  if (auto idle = state->take_idle()) {
+    state->lease(idle.get());
+    co_return Lease(state, std::move(idle));
   }
   auto fresh = std::make_unique<Connection>(state->executor);
   Connection& connection = *fresh;
-  state->leased.push_back(fresh.get());
+  state->lease(&connection);
   Lease lease(state, std::move(fresh));
   auto connected = co_await connection.connect(state->options);
   if (!connected) co_return connected.error();

@@ -1,5 +1,5 @@
-// A bounded number of connections for whoever needs one for a moment. All on one thread; the pool must outlive its
-// leases' coroutines or be closed before (a lease that outlives the pool closes its connection).
+// A bounded number of connections for whoever needs one for a moment. All on one thread, but for `stats`; the pool must
+// outlive its leases' coroutines or be closed before (a lease that outlives the pool closes its connection).
 #pragma once
 
 #include <chrono>
@@ -41,6 +41,7 @@ class Pool {
   /// use.
   Task<Lease> acquire(std::chrono::milliseconds time_max);
 
+  /// From any thread: what was so a moment ago.
   [[nodiscard]] PoolStats stats() const;
 
   /// Ends what runs on leased connections and refuses more.

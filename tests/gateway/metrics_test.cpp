@@ -78,6 +78,22 @@ TEST(Metrics, figures_of_reactors_are_told_apart_or_summed) {
   EXPECT_THAT(text, HasSubstr("viewgate_groups 5\n"));
 }
 
+TEST(Metrics, each_pool_is_told_apart_also_that_of_bootstraps) {
+  const Tally tally;
+  NodeReading reading = some_reading(tally);
+  reading.engine.reads = {2, 1, 1, 0};
+  reading.engine.bootstraps = {4, 3, 0, 5};
+  reading.engine.writes.pool = {8, 7, 0, 6};
+  const std::string text = metrics_text(reading);
+  for (const char* line :
+       {"viewgate_pool_connections_max{pool=\"read\"} 2", "viewgate_pool_connections_used{pool=\"read\"} 1",
+        "viewgate_pool_connections_max{pool=\"bootstrap\"} 4", "viewgate_pool_connections_used{pool=\"bootstrap\"} 3",
+        "viewgate_pool_waiting{pool=\"bootstrap\"} 5", "viewgate_pool_connections_idle{pool=\"read\"} 1",
+        "viewgate_pool_connections_used{pool=\"write\"} 7", "viewgate_pool_waiting{pool=\"write\"} 6"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));
+  }
+}
+
 TEST(Metrics, a_space_that_is_behind_is_named_whatever_it_is_called) {
   const Tally tally;
   const std::string text = metrics_text(some_reading(tally));
