@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What viewgate costs and how fast it is, on a private PostgreSQL with fsync on and pgbench's tables at scale 10:
 #
-#   loadtest/bench.sh BIN capture|latency|fanout|all|SCENARIO [seconds]
+#   loadtest/bench.sh BIN capture|latency|fanout|crowd|all|SCENARIO [seconds]
 #
 # BIN: where the built programs are. SCENARIO: a file of loadtest/scenarios. seconds: of each step, instead of the scenario's.
 # Each measurement ends with one line of JSON; VIEWGATE_REPORT names a directory for the reports.
@@ -58,6 +58,38 @@ with_gateway() {
   start_gateway "$bin" bank
 }
 
+# A look at the metrics, as Prometheus has it; its size in bytes goes into a file, a line each.
+scrape() {  # port
+  exec 3<>"/dev/tcp/127.0.0.1/$1"
+  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n' "$(cat "$directory/operators")" >&3
+  wc -c <&3 >>"$directory/scrapes"
+  exec 3>&-
+}
+
+# 10,000 who do nothing, first unseen, then as an operator runs it: the metrics are asked for every five seconds, three times as often as
+# Prometheus does by itself.
+bench_crowd() {
+  local kind port scraper
+  make_bank bank
+  capture bank
+  printf 'the operators of a measurement' >"$directory/operators"
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  for kind in unseen seen; do
+    start_gateway "$bin" bank --admin-listen "127.0.0.1:$port" --admin-key-file "$directory/operators"
+    if [ "$kind" = seen ]; then
+      while sleep 5; do scrape "$port"; done &
+      scraper=$!
+      started+=("$scraper")
+    fi
+    scenario crowd | tee "$directory/crowd.$kind"
+    kill "$pid"
+    wait "$pid" || true
+  done
+  kill "$scraper"
+  printf '{"bench":"crowd","scrapes":%d,"scrape_bytes":%d,"unseen":%s,"seen":%s}\n' "$(wc -l <"$directory/scrapes")" \
+    "$(median <"$directory/scrapes")" "$(tail -1 "$directory/crowd.unseen")" "$(tail -1 "$directory/crowd.seen")"
+}
+
 scenario() {  # name
   local arguments=(run "$here/scenarios/$1.toml" --address "$address" --database "$(url bank)" --key-file "$directory/key" --pid "$pid")
   [ -z "$seconds" ] || arguments+=(--seconds "$seconds")
@@ -71,6 +103,7 @@ case $name in
   capture) bench_capture ;;
   latency) with_gateway; scenario latency; seconds='' scenario lone ;;
   fanout) with_gateway; scenario fan-out ;;
+  crowd) bench_crowd ;;
   all)
     with_gateway
     for each in idle latency fan-out; do scenario "$each"; done
@@ -79,7 +112,7 @@ case $name in
     ;;
   *)
     if [ ! -f "$here/scenarios/$name.toml" ]; then
-      echo "there is no measurement \"$name\": capture, latency, fanout, all, or a scenario:" \
+      echo "there is no measurement \"$name\": capture, latency, fanout, crowd, all, or a scenario:" \
         "$(cd "$here/scenarios" && printf '%s ' *.toml | sed 's/\.toml//g')" >&2
       exit 64
     fi
