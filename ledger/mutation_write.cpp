@@ -16,6 +16,14 @@ constexpr const char* kWrite =
     "$16::text[], $17::text[], $18::text[], $19::int[], $20::text[], $21::text[], $22::text[], $23::text[], "
     "$24::boolean[])";
 
+constexpr const char* kOpenOne =
+    "select what, nth, n, m, a, b, c from viewgate.open_mutation($1, $2, $3::bigint, $4, $5, $6, $7::text[], "
+    "$8::bigint)";
+
+constexpr const char* kWriteOne =
+    "select viewgate.write_mutation($1, $2::bigint, $3, $4, $5::bigint, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
+    "$15::text[], $16)";
+
 constexpr const char* kLookUp =
     "select l.principal, l.last, c.sequence, c.receipt from viewgate.clients l "
     "left join viewgate.commits c on c.space = l.space and c.client = l.client and c.number = $3::bigint "
@@ -110,10 +118,25 @@ void add_records(pg::Params& params, const MutationPlan& plan) {
   }
 }
 
-}  // namespace
+/// One request of one mutation: what comes where one client writes.
+bool is_single(const MutationBatch& batch) {
+  return batch.requests.size() == 1 && batch.requests.front().request->mutations.size() == 1;
+}
 
-std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds,
-                                      std::chrono::milliseconds shared_lock_time_max) {
+pg::Statement open_one(const MutationBatch& batch, const MutationBounds& bounds) {
+  const MutationRequest& request = *batch.requests.front().request;
+  const Mutation& mutation = request.mutations.front();
+  pg::Statement out;
+  out.sql = kOpenOne;
+  for (const std::string* text : {&request.space, &request.client}) out.params.emplace_back(*text);
+  out.params.emplace_back(std::to_string(request.number));
+  for (const std::string* text : {&request.body, &mutation.collection, &mutation.key}) out.params.emplace_back(*text);
+  out.params.emplace_back(pg::array_text(jsons_of(batch.requests)));
+  out.params.emplace_back(std::to_string(bounds.effect_bytes_max));
+  return out;
+}
+
+pg::Statement open_all(const MutationBatch& batch, const MutationBounds& bounds) {
   Numbers of_space;
   std::vector<std::string> clients;
   Numbers numbers;
@@ -132,23 +155,70 @@ std::vector<pg::Statement> opening_of(const MutationBatch& batch, const Mutation
       keys.push_back(mutation.key);
     }
   }
+  pg::Statement out;
+  out.sql = kOpen;
+  out.params.emplace_back(pg::array_text(batch.spaces));
+  out.params.emplace_back(pg::array_text(of_space));
+  out.params.emplace_back(pg::array_text(clients));
+  out.params.emplace_back(pg::array_text(numbers));
+  out.params.emplace_back(pg::array_text(bodies));
+  out.params.emplace_back(pg::array_text(mutation_space));
+  out.params.emplace_back(pg::array_text(collections));
+  out.params.emplace_back(pg::array_text(keys));
+  out.params.emplace_back(pg::array_text(jsons_of(batch.requests)));
+  out.params.emplace_back(std::to_string(bounds.effect_bytes_max));
+  return out;
+}
+
+pg::Statement write_one(const MutationPlan& plan) {
+  const PlannedCommit& commit = plan.commits.front();
+  const MutationRequest& request = *commit.request;
+  pg::Statement out;
+  out.sql = kWriteOne;
+  out.params = {request.space,
+                std::to_string(commit.sequence.value),
+                request.principal,
+                request.client,
+                std::to_string(request.number),
+                null_if_empty(request.request_id),
+                commit.fields,
+                commit.receipt,
+                request.body};
+  if (plan.changes.empty()) {
+    out.params.resize(16);
+    return out;
+  }
+  const Change& change = plan.changes.front().change;
+  out.params.emplace_back(letter_of(change.kind));
+  out.params.emplace_back(change.collection);
+  out.params.emplace_back(change.key);
+  out.params.push_back(change.before);
+  out.params.push_back(change.after);
+  out.params.emplace_back(pg::array_text(change.groups));
+  out.params.emplace_back(versions_text(plan.records.front().versions));
+  return out;
+}
+
+pg::Statement write_all(const MutationBatch& batch, const MutationPlan& plan) {
+  pg::Statement out;
+  out.sql = kWrite;
+  out.params.emplace_back(pg::array_text(batch.spaces));
+  add_commits(out.params, plan);
+  add_changes(out.params, plan);
+  add_records(out.params, plan);
+  return out;
+}
+
+}  // namespace
+
+std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds,
+                                      std::chrono::milliseconds shared_lock_time_max) {
   std::vector<pg::Statement> out;
   out.emplace_back().sql = "begin isolation level read committed";
   if (batch.spaces.size() > 1) {
     out.emplace_back().sql = "set local lock_timeout = " + std::to_string(shared_lock_time_max.count());
   }
-  pg::Statement& open = out.emplace_back();
-  open.sql = kOpen;
-  open.params.emplace_back(pg::array_text(batch.spaces));
-  open.params.emplace_back(pg::array_text(of_space));
-  open.params.emplace_back(pg::array_text(clients));
-  open.params.emplace_back(pg::array_text(numbers));
-  open.params.emplace_back(pg::array_text(bodies));
-  open.params.emplace_back(pg::array_text(mutation_space));
-  open.params.emplace_back(pg::array_text(collections));
-  open.params.emplace_back(pg::array_text(keys));
-  open.params.emplace_back(pg::array_text(jsons_of(batch.requests)));
-  open.params.emplace_back(std::to_string(bounds.effect_bytes_max));
+  out.push_back(is_single(batch) ? open_one(batch, bounds) : open_all(batch, bounds));
   return out;
 }
 
@@ -189,14 +259,7 @@ MutationState state_of(const pg::Rows& rows, const MutationBatch& batch) {
 
 std::vector<pg::Statement> closing_of(const MutationBatch& batch, const MutationPlan& plan) {
   std::vector<pg::Statement> out;
-  if (!plan.commits.empty()) {
-    pg::Statement& write = out.emplace_back();
-    write.sql = kWrite;
-    write.params.emplace_back(pg::array_text(batch.spaces));
-    add_commits(write.params, plan);
-    add_changes(write.params, plan);
-    add_records(write.params, plan);
-  }
+  if (!plan.commits.empty()) out.push_back(is_single(batch) ? write_one(plan) : write_all(batch, plan));
   out.emplace_back().sql = is_planted("lose_commit") ? "rollback" : "commit";
   return out;
 }

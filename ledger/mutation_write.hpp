@@ -11,14 +11,14 @@
 
 namespace viewgate::ledger {
 
-/// begin, and viewgate.open_mutations. Where there are several spaces, a lock is waited for only so long.
+/// begin, and viewgate.open_mutations, or open_mutation for one request of one mutation. Where there are several spaces, a lock is waited for only so long.
 [[nodiscard]] std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds,
                                                     std::chrono::milliseconds shared_lock_time_max);
 
-/// What the rows of open_mutations say.
+/// What their rows say.
 [[nodiscard]] MutationState state_of(const pg::Rows& rows, const MutationBatch& batch);
 
-/// viewgate.write_mutations where there is anything to write, and commit.
+/// viewgate.write_mutations (write_mutation) where there is anything to write, and commit.
 [[nodiscard]] std::vector<pg::Statement> closing_of(const MutationBatch& batch, const MutationPlan& plan);
 
 struct MutationLookup {

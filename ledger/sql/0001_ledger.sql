@@ -261,17 +261,23 @@ $$;
 -- What is numbered must not be lost in a crash: readers have seen it. In force at COMMIT, hence not a SET clause of a function
 -- (that ends with the function). A stronger setting stays. Captured writers keep the application's own choice: a commit that a
 -- crash takes away takes its changes and its marker with it, and numbering it (a later commit, flushed) flushes it too.
+create function viewgate.is_durable() returns boolean language sql stable as $$
+  select current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
+$$;
 create function viewgate.force_durable() returns void language plpgsql as $$
 begin
-  if current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
+  if not viewgate.is_durable() then
     perform set_config('synchronous_commit', 'on', true);
   end if;
 end $$;
 
 -- Numbering reads what others have just committed, after waiting for a lock: an older snapshot would not show it.
+create function viewgate.is_read_committed() returns boolean language sql stable as $$
+  select current_setting('transaction_isolation') = 'read committed'
+$$;
 create function viewgate.need_read_committed(who text) returns void language plpgsql as $$
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if not viewgate.is_read_committed() then
     raise exception using errcode = 'VG004',
       message = format('viewgate.%s needs READ COMMITTED, and this transaction is %s', who,
                        upper(current_setting('transaction_isolation')));
@@ -435,22 +441,36 @@ alter table viewgate.model enable always trigger registry;
 -- ── numbering ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- The only place that consumes sequences. The caller holds the locks of the markers' spaces, since an earlier statement (else the
--- primary key refuses: no number is given twice); markers of one space are numbered in the order given. Returns how many.
-create function viewgate.append_commit(markers viewgate.waiting[]) returns bigint language plpgsql as $$
+-- primary key refuses: no number is given twice); markers of one space are numbered in the order given. `promised`: the sequences
+-- that their receipts tell already (null: none do); what would get another one is left out. Returns how many were appended.
+create function viewgate.append_commit(markers viewgate.waiting[], promised bigint[] default null) returns bigint language plpgsql as $$
 declare
   appended bigint;
+  one viewgate.waiting;
 begin
+  if cardinality(markers) = 1 then
+    one := markers[1];
+    insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at, numbered,
+                                  request_id, fields, principal, client, number, receipt, body, body_hash)
+    select one.space, s.head + 1, viewgate.random_mark(), one.part, one.changes, one.statements, one.source, one.role, one.at,
+           pg_current_xact_id(), one.request_id, one.fields, one.principal, one.client, one.number, one.receipt, one.body,
+           sha256(convert_to(one.body, 'UTF8'))
+    from viewgate.spaces s where s.space = one.space and (promised is null or promised[1] = s.head + 1);
+    get diagnostics appended = row_count;
+    return appended;
+  end if;
   -- A space's head is read once, with its first marker; without the space there is none, and the sequence would be null.
   insert into viewgate.commits (space, sequence, stamp, part, changes, statements, source, role, at, numbered,
                                 request_id, fields, principal, client, number, receipt, body, body_hash)
-  select m.space, max(m.head) over (partition by m.space) + m.nth_in_space, viewgate.random_mark(),
-         m.part, m.changes, m.statements, m.source, m.role, m.at, pg_current_xact_id(),
-         m.request_id, m.fields, m.principal, m.client, m.number, m.receipt, m.body, sha256(convert_to(m.body, 'UTF8'))
-  from (select g.*, case when g.nth_in_space = 1 then (select s.head from viewgate.spaces s where s.space = g.space) end as head
-        from (select u.*, row_number() over (partition by u.space order by u.nth) as nth_in_space
-              from unnest(markers) with ordinality
-                   u(txid, space, name, part, changes, last, statements, source, role, at,
-                     request_id, fields, principal, client, number, receipt, body, nth)) g) m;
+  select n.space, n.sequence, viewgate.random_mark(), n.part, n.changes, n.statements, n.source, n.role, n.at, pg_current_xact_id(),
+         n.request_id, n.fields, n.principal, n.client, n.number, n.receipt, n.body, sha256(convert_to(n.body, 'UTF8'))
+  from (select m.*, max(m.head) over (partition by m.space) + m.nth_in_space as sequence
+        from (select g.*, case when g.nth_in_space = 1 then (select s.head from viewgate.spaces s where s.space = g.space) end as head
+              from (select u.*, row_number() over (partition by u.space order by u.nth) as nth_in_space
+                    from unnest(markers) with ordinality
+                         u(txid, space, name, part, changes, last, statements, source, role, at,
+                           request_id, fields, principal, client, number, receipt, body, nth)) g) m) n
+  where promised is null or promised[n.nth] = n.sequence;
   get diagnostics appended = row_count;
   return appended;
 end $$;
@@ -461,25 +481,29 @@ create function viewgate.creation_lock(space text) returns bigint language sql i
 $$;
 
 -- Locks a space against numbering until the end of the transaction; makes it where it does not exist. Writers do not notice.
+-- Returns retained_from, which moves only under this lock.
 --
 -- A snapshot exactly at W needs two connections:
 --   L: begin isolation level read committed; select viewgate.lock_space(S);
 --   R: begin isolation level repeatable read read only; lock table … in access share mode; select pg_current_snapshot();
 --   L: select * from viewgate.number(S, that snapshot); commit;      -- W = the returned head
 --   R: reads the tables: their state is exactly that after commit W.
-create function viewgate.lock_space(space text) returns void language plpgsql as $$
+create function viewgate.lock_space(space text) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
+  retained bigint;
 begin
-  perform viewgate.need_read_committed('lock_space');
-  perform viewgate.force_durable();
-  perform from viewgate.horizons h where h.space = wanted for no key update;
+  -- Asked first: to call what finds nothing to do costs as much as the lock.
+  if not viewgate.is_read_committed() then perform viewgate.need_read_committed('lock_space'); end if;
+  if not viewgate.is_durable() then perform viewgate.force_durable(); end if;
+  select h.retained_from into retained from viewgate.horizons h where h.space = wanted for no key update;
   if not found then
     perform pg_advisory_xact_lock(viewgate.creation_lock(wanted));
     insert into viewgate.horizons (space, name) values (wanted, $1) on conflict do nothing;
-    perform from viewgate.horizons h where h.space = wanted for no key update;
+    select h.retained_from into retained from viewgate.horizons h where h.space = wanted for no key update;
   end if;
+  return retained;
 end $$;
 
 -- The newest of what looks have found; null = nothing is known, everything must be read.
@@ -1615,6 +1639,21 @@ exception when data_exception or program_limit_exceeded then
   return array(select viewgate.canonical(j.text) from unnest(json) with ordinality j(text, nth) order by j.nth);
 end $$;
 
+-- The sequences that a record's versions mean, as text: those of appends are told by their parts.
+create function viewgate.told_versions(space_key text, collection text, key text, versions jsonb, retained bigint) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  if not versions @? '$.* ? (@ < 0)' then return versions::text; end if;
+  return (
+    select jsonb_object_agg(v.key, case when v.value::bigint > 0 then v.value::bigint else coalesce(
+      (select k.sequence from viewgate.commits k where k.space = $1 and k.part = -v.value::bigint and k.source = 'append'),
+      (select p.sequence from viewgate.pruned_versions p
+       where p.space = $1 and p.collection = $2 and p.key = $3 and p.part = -v.value::bigint),
+      retained - 1) end)::text
+    from jsonb_each_text(versions) v);
+end $$;
+
 -- The first half of a transaction that writes mutations, for a batch of requests of several spaces: (spaces[of_space[i]], clients[i],
 -- numbers[i], bodies[i]) is the i-th request; (spaces[mutation_space[j]], collections[j], keys[j]) the record of the j-th mutation of
 -- all; jsons are JSON values to be told as jsonb prints them (null = it does not take them). Everyone names spaces in the order of their
@@ -1641,19 +1680,22 @@ language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off 
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  wanted text[] collate "C" := array(select viewgate.space_key(u.name) from unnest(spaces) with ordinality u(name, nth) order by u.nth);
-  canonical_keys text[];
+  wanted text[] collate "C" := '{}';
+  retained bigint[] := '{}';
+  printed constant text[] := viewgate.canonical(keys || jsons);
+  canonical_keys constant text[] := printed[: cardinality(keys)];
   locked boolean[];                          -- per mutation: its record was there, and is ours
   visible boolean[];
   seen pg_snapshot;
   oldest xid8;
+  waiting text[];
   name text;
-  retained bigint[];
 begin
   foreach name in array spaces loop
-    perform viewgate.lock_space(name);
+    wanted := wanted || viewgate.space_key(name);
+    retained := retained || viewgate.lock_space(name);
   end loop;
-  canonical_keys := viewgate.canonical(keys);
+  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
   loop
     select array_agg(l.key is not null order by u.nth) into locked
       from (select * from unnest(mutation_space, collections, canonical_keys) with ordinality u(place, collection, key, nth)
@@ -1661,19 +1703,18 @@ begin
       left join lateral (select r.key from viewgate.records r
                          where r.space = wanted[u.place] and r.collection = u.collection and r.key = u.key
                          for no key update) l on true;
-    select pg_current_snapshot(), array_agg(l.key is not null order by u.nth) into seen, visible
+    select pg_current_snapshot(), array_agg(l.key is not null order by u.nth),
+           array(select distinct w.name from viewgate.waiting w where w.txid >= oldest and w.space = any(wanted))
+      into seen, visible, waiting
       from unnest(mutation_space, collections, canonical_keys) with ordinality u(place, collection, key, nth)
       left join lateral (select r.key from viewgate.records r
                          where r.space = wanted[u.place] and r.collection = u.collection and r.key = u.key offset 0) l on true;
     exit when visible = locked;
   end loop;
-  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
-  for name in select distinct w.name from viewgate.waiting w where w.txid >= oldest and w.space = any(wanted) loop
+  foreach name in array waiting loop
     perform viewgate.number(name, seen);
   end loop;
-  -- From here on, statements that see all that is numbered now.
-  retained := array(select h.retained_from from unnest(wanted) with ordinality u(space, nth)
-                    cross join lateral (select h.retained_from from viewgate.horizons h where h.space = u.space offset 0) h order by u.nth);
+  -- From here on, a statement that sees all that is numbered now.
   return query
     select 'h'::"char", u.nth, s.head, 0::bigint, null::text, null::text, null::text
     from unnest(wanted) with ordinality u(space, nth)
@@ -1690,14 +1731,10 @@ begin
                         where k.space = wanted[q.place] and k.client = q.client and k.number = q.number limit 1) k
     where k.sequence >= retained[q.place]
     union all
-    select 'k', q.nth, q.first, (q.total > text_bytes_max)::int, q.key, case when q.total <= text_bytes_max then q.value::text end, (
-        select jsonb_object_agg(v.key, case when v.value::bigint > 0 then v.value::bigint else coalesce(
-          (select k.sequence from viewgate.commits k
-           where k.space = wanted[q.place] and k.part = -v.value::bigint and k.source = 'append'),
-          (select p.sequence from viewgate.pruned_versions p
-           where p.space = wanted[q.place] and p.collection = q.collection and p.key = q.key and p.part = -v.value::bigint),
-          retained[q.place] - 1) end)::text
-        from jsonb_each_text(q.versions) v)
+    select 'k', q.nth, q.first, (q.total > text_bytes_max)::int, q.key, case when q.total <= text_bytes_max then q.value::text end,
+           case when q.versions @? '$.* ? (@ < 0)'
+                then viewgate.told_versions(wanted[q.place], q.collection, q.key, q.versions, retained[q.place])
+                else q.versions::text end
     from (select p.*, r.value, r.versions, coalesce(sum(octet_length(r.value::text)) over (order by p.nth), 0) as total
           from (select u.*, min(u.nth) over (partition by u.place, u.collection, u.key) as first
                 from unnest(mutation_space, collections, canonical_keys, locked) with ordinality
@@ -1706,7 +1743,74 @@ begin
                              where p.is_ours and p.nth = p.first and r.space = wanted[p.place] and r.collection = p.collection
                                and r.key = p.key offset 0) r on true) q
     union all
-    select 'j', j.nth, 0, 0, j.text, null, null from unnest(viewgate.canonical(jsons)) with ordinality j(text, nth);
+    select 'j', j.nth, 0, 0, j.text, null, null from unnest(printed[cardinality(keys) + 1 :]) with ordinality j(text, nth);
+end $$;
+
+-- The same for one request of one mutation, in the same rows. That is what comes where one client writes, and who waits for it waits
+-- for all of it: of a statement over arrays, most is what it costs before its first row.
+create function viewgate.open_mutation(space text, client text, number bigint, body text, collection text, key text, jsons text[],
+                                       text_bytes_max bigint)
+returns table (what "char", nth bigint, n bigint, m bigint, a text, b text, c text)
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  canonical_key text collate "C" := viewgate.canonical($6);
+  retained bigint;
+  oldest xid8;
+  value text;
+  versions jsonb;
+  locked boolean;                            -- the record was there, and is ours
+  visible boolean;
+  seen pg_snapshot;
+  waits boolean;
+  head bigint;
+  principal text;
+  last bigint;
+  json text;
+begin
+  retained := viewgate.lock_space($1);
+  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+  loop
+    select r.value::text, r.versions into value, versions from viewgate.records r
+      where r.space = wanted and r.collection = $5 and r.key = canonical_key for no key update;
+    locked := found;
+    select pg_current_snapshot(), exists (select from viewgate.waiting w where w.txid >= oldest and w.space = wanted),
+           locked or exists (select from viewgate.records r where r.space = wanted and r.collection = $5 and r.key = canonical_key),
+           s.head, l.principal, l.last
+      into seen, waits, visible, head, principal, last
+      from viewgate.spaces s left join viewgate.clients l on l.space = wanted and l.client = $2
+      where s.space = wanted;
+    exit when visible = locked;
+  end loop;
+  if waits then
+    select x.head into head from viewgate.number($1, seen) x;
+  end if;
+  what := 'h'; nth := 1; n := head; m := 0;
+  return next;
+  if last is not null then
+    what := 'c'; n := last; a := $2; b := principal;
+    return next;
+  end if;
+  if last >= $3 then
+    select k.sequence, (k.body_hash = sha256(convert_to($4, 'UTF8')))::int, k.receipt into n, m, a from viewgate.commits k
+      where k.space = wanted and k.client = $2 and k.number = $3 and k.sequence >= retained;
+    if found then
+      what := 'r'; b := null;
+      return next;
+    end if;
+  end if;
+  what := 'k'; n := 1; m := (value is not null and octet_length(value) > text_bytes_max)::int; a := canonical_key;
+  b := case when m = 1 then null else value end;
+  c := viewgate.told_versions(wanted, $5, canonical_key, versions, retained);
+  return next;
+  what := 'j'; n := 0; m := 0; b := null; c := null;
+  foreach json in array jsons loop
+    a := viewgate.canonical(json);
+    return next;
+    nth := nth + 1;
+  end loop;
 end $$;
 
 -- The second half: writes what was decided, and COMMIT follows. of_space and record_space say which of `spaces`.
@@ -1725,40 +1829,66 @@ returns bigint language plpgsql set search_path = pg_catalog, pg_temp set enable
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  wanted text[] collate "C" := array(select viewgate.space_key(u.name) from unnest(spaces) with ordinality u(name, nth) order by u.nth);
-  parts bigint[] := array(select nextval('viewgate.change_counter') from generate_series(1, cardinality(clients)));
+  wanted text[] collate "C" := '{}';
+  parts bigint[] := '{}';
+  name text;
   written bigint;
+  is_printed boolean;
   oldest xid8;
   markers viewgate.waiting[];
 begin
-  if cardinality(record_keys) > 0 then
-    if exists (select from unnest(record_values) v where v::jsonb::text <> v) then
-      raise exception using errcode = 'VG007', message = 'viewgate.write_mutations: a record is not as jsonb prints it';
-    end if;
-    with told as materialized (
-      select wanted[u.place] as space, u.* from unnest(record_space, record_collections, record_keys, record_values, record_versions, existed)
-                                                 u(place, collection, key, value, versions, existed)
-    ), gone as (
-      delete from viewgate.records r where r.ctid = any(array(
-        select l.ctid from told t cross join lateral (
-          select r.ctid from viewgate.records r
-          where r.space = t.space and r.collection = t.collection and r.key = t.key offset 0) l
-        where t.value is null))
-      returning 1
-    ), changed as (
-      insert into viewgate.records (space, collection, key, value, versions)
-      select t.space, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where t.existed and t.value is not null
-      on conflict on constraint records_pkey do update set value = excluded.value, versions = excluded.versions returning 1
-    ), made as (
-      insert into viewgate.records (space, collection, key, value, versions)
-      select t.space, t.collection, t.key, t.value::jsonb, t.versions::jsonb from told t where not t.existed and t.value is not null
-      on conflict do nothing returning 1
-    )
-    select (select count(*) from gone) + (select count(*) from changed) + (select count(*) from made) into written;
-    -- An append has made one of the records meanwhile: what was decided was decided on what is not so any more.
-    if written <> cardinality(record_keys) then
-      raise exception using errcode = '40001', message = 'viewgate.write_mutations: a record was made meanwhile';
-    end if;
+  foreach name in array spaces loop wanted := wanted || viewgate.space_key(name); end loop;
+  for nth in 1 .. cardinality(clients) loop parts := parts || nextval('viewgate.change_counter'); end loop;
+  -- All in one statement: what starts and ends each one costs as much as its work.
+  with told as materialized (
+    select wanted[u.place] as space, u.collection, u.key, u.text, u.text::jsonb as value, u.versions::jsonb as versions, u.existed
+    from unnest(record_space, record_collections, record_keys, record_values, record_versions, existed)
+         u(place, collection, key, text, versions, existed)
+  ), gone as (
+    delete from viewgate.records r where r.ctid = any(array(
+      select l.ctid from told t cross join lateral (
+        select r.ctid from viewgate.records r
+        where r.space = t.space and r.collection = t.collection and r.key = t.key offset 0) l
+      where t.value is null))
+    returning 1
+  ), changed as (
+    insert into viewgate.records (space, collection, key, value, versions)
+    select t.space, t.collection, t.key, t.value, t.versions from told t where t.existed and t.value is not null
+    on conflict on constraint records_pkey do update set value = excluded.value, versions = excluded.versions returning 1
+  ), made as (
+    insert into viewgate.records (space, collection, key, value, versions)
+    select t.space, t.collection, t.key, t.value, t.versions from told t where not t.existed and t.value is not null
+    on conflict do nothing returning 1
+  ), logged as (
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, groups)
+    select wanted[of_space[u.of_commit]], parts[u.of_commit],
+           parts[u.of_commit] + row_number() over (partition by u.of_commit order by u.nth) - 1,
+           u.kind::"char", u.collection, u.key, u.before, u.after, u.groups::text[]
+    from unnest(of_commit, kinds, change_collections, change_keys, befores, afters, groups) with ordinality
+         u(of_commit, kind, collection, key, before, after, groups, nth)
+  ), counted as (
+    insert into viewgate.clients as l (space, client, principal, last)
+    select wanted[u.place], u.client, min(u.principal), max(u.number)
+    from unnest(of_space, clients, principals, numbers) u(place, client, principal, number)
+    group by u.place, u.client
+    on conflict (space, client) do update set last = excluded.last
+  )
+  select (select count(*) from gone) + (select count(*) from changed) + (select count(*) from made),
+         (select bool_and(t.value::text = t.text) from told t),
+         array_agg(row(pg_current_xact_id(), wanted[u.place], spaces[u.place], parts[u.nth], u.changes, parts[u.nth], 1, 'mutation',
+                       viewgate.writer(), now(), u.request_id, u.fields, u.principal, u.client, u.number, u.receipt,
+                       u.body)::viewgate.waiting order by u.nth)
+    into written, is_printed, markers
+    from unnest(of_space, commit_changes, principals, clients, numbers, request_ids, fields, receipts, bodies) with ordinality
+         u(place, changes, principal, client, number, request_id, fields, receipt, body, nth);
+  if not is_printed then
+    raise exception using errcode = 'VG007', message = 'viewgate.write_mutations: a record is not as jsonb prints it';
+  end if;
+  -- An append has made one of the records meanwhile: what was decided was decided on what is not so any more.
+  if written <> cardinality(record_keys) then
+    raise exception using errcode = '40001', message = 'viewgate.write_mutations: a record was made meanwhile';
+  end if;
+  if false = any(existed) then
     -- Or made it and deleted it again: then ours is there after that, but would stand in the log before it. Whatever waits now has
     -- committed after we looked, and whoever comes to the record from here on waits for us.
     oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
@@ -1773,32 +1903,60 @@ begin
       raise exception using errcode = '40001', message = 'viewgate.write_mutations: a record came and went meanwhile';
     end if;
   end if;
-  if cardinality(of_commit) > 0 then
-    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, groups)
-    select wanted[of_space[u.of_commit]], parts[u.of_commit],
-           parts[u.of_commit] + row_number() over (partition by u.of_commit order by u.nth) - 1,
-           u.kind::"char", u.collection, u.key, u.before, u.after, u.groups::text[]
-    from unnest(of_commit, kinds, change_collections, change_keys, befores, afters, groups) with ordinality
-         u(of_commit, kind, collection, key, before, after, groups, nth);
-  end if;
-  select array_agg(row(pg_current_xact_id(), wanted[u.place], spaces[u.place], parts[u.nth], u.changes, parts[u.nth], 1, 'mutation',
-                       viewgate.writer(), now(), u.request_id, u.fields, u.principal, u.client, u.number, u.receipt,
-                       u.body)::viewgate.waiting order by u.nth)
-    into markers
-    from unnest(of_space, commit_changes, principals, clients, numbers, request_ids, fields, receipts, bodies) with ordinality
-         u(place, changes, principal, client, number, request_id, fields, receipt, body, nth);
-  perform viewgate.append_commit(markers);
-  select count(*) into written from unnest(of_space, sequences, clients, numbers) u(place, sequence, client, number)
-    cross join lateral (select from viewgate.commits c where c.space = wanted[u.place] and c.sequence = u.sequence
-                        and c.client = u.client and c.number = u.number limit 1) c;
-  if written <> cardinality(clients) then
+  if viewgate.append_commit(markers, sequences) <> cardinality(clients) then
     raise exception using errcode = 'VG007', message = 'viewgate.write_mutations: a receipt tells another sequence than its commit has';
   end if;
-  insert into viewgate.clients as l (space, client, principal, last)
-  select wanted[u.place], u.client, min(u.principal), max(u.number)
-  from unnest(of_space, clients, principals, numbers) u(place, client, principal, number)
-  group by u.place, u.client
-  on conflict (space, client) do update set last = excluded.last;
+  return pg_sequence_last_value('viewgate.bell'::regclass);
+end $$;
+
+-- The same for one request of one mutation. kind null: it changes nothing; before null: there was no such record.
+create function viewgate.write_mutation(
+  space text, sequence bigint, principal text, client text, number bigint, request_id text, fields text, receipt text, body text,
+  kind text, collection text, key text, before text, after text, groups text[], versions text)
+returns bigint language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  part bigint := nextval('viewgate.change_counter');
+  record jsonb := after::jsonb;
+  oldest xid8;
+begin
+  if record::text <> after then
+    raise exception using errcode = 'VG007', message = 'viewgate.write_mutation: a record is not as jsonb prints it';
+  end if;
+  if kind is not null then
+    if after is null then
+      delete from viewgate.records r where r.space = wanted and r.collection = $11 and r.key = $12;
+    elsif before is not null then
+      update viewgate.records r set value = record, versions = $16::jsonb
+        where r.space = wanted and r.collection = $11 and r.key = $12;
+    else
+      insert into viewgate.records (space, collection, key, value, versions) values (wanted, $11, $12, record, $16::jsonb)
+        on conflict do nothing;
+    end if;
+    -- As in write_mutations: an append has made it meanwhile, or made it and deleted it again.
+    if not found then
+      raise exception using errcode = '40001', message = 'viewgate.write_mutation: the record was made meanwhile';
+    end if;
+    if before is null then
+      oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+      if exists (select from (select w.part from viewgate.waiting w where w.txid >= oldest and w.space = wanted offset 0) w
+                 cross join lateral (select from viewgate.changes c where c.space = wanted and c.part = w.part
+                                     and c.collection = $11 and c.key = $12 limit 1) c) then
+        raise exception using errcode = '40001', message = 'viewgate.write_mutation: the record came and went meanwhile';
+      end if;
+    end if;
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, groups)
+      values (wanted, part, part, $10::"char", $11, $12, $13, $14, $15);
+  end if;
+  if viewgate.append_commit(array[row(pg_current_xact_id(), wanted, $1, part, (kind is not null)::int, part, 1, 'mutation',
+                                      viewgate.writer(), now(), request_id, fields, principal, client, number, receipt,
+                                      body)::viewgate.waiting], array[sequence]) <> 1 then
+    raise exception using errcode = 'VG007', message = 'viewgate.write_mutation: the receipt tells another sequence than its commit has';
+  end if;
+  insert into viewgate.clients as l (space, client, principal, last) values (wanted, $4, $3, $5)
+    on conflict on constraint clients_pkey do update set last = excluded.last;
   return pg_sequence_last_value('viewgate.bell'::regclass);
 end $$;
 

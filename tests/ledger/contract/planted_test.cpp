@@ -81,7 +81,7 @@ TEST_F(Durability, is_not_left_to_the_settings_of_a_database) {
 
 TEST_F(Durability, that_is_not_forced_is_missed) {
   PgSession session(conninfo_);
-  edit(session, {"force_durable", "('off', 'local', 'remote_write')", "('never')"});
+  edit(session, {"is_durable", "('off', 'local', 'remote_write')", "('never')"});
   const PlantedBug bug("async_commit");
   PostgresAdapter ledger(cluster_, conninfo_);
   EXPECT_GT(failures_of(promise_of(kSurvivesACrash), ledger), 0);
