@@ -38,8 +38,9 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
       surroundings_(std::move(surroundings)),
       registry_moved_(std::move(on_registry_moved)),
       reader_(reader),
+      recent_(limits_.space_bytes, limits_.spaces_bytes),
       // The place that led nowhere may be that of a kept snapshot, which would lead everybody there again.
-      history_(limits_, surroundings_, reader,
+      history_(limits_, surroundings_, reader, recent_,
                [this](const GroupId& group, ledger::Position position) { bootstraps_.distrust_from(group, position); }),
       bootstraps_(limits_, surroundings_, bootstrap_reader),
       progress_at_(surroundings_.now() + limits_.progress_interval),
@@ -58,7 +59,7 @@ void Engine::on_watched(const std::string& name, ledger::Position head) {
   space.following = true;
   space.commit_open = false;
   space.head = head;
-  space.recent.restart(head);
+  recent_.restart(name, head);
   complete_joins(space);
 }
 
@@ -72,15 +73,12 @@ void Engine::on_part(ledger::CommitPartPtr part) {
         {{"space", part->space}, {"sequence", part->position.sequence.value}, {"head", space.head.sequence.value}});
     reset_space(part->space, ResetReason::state_unavailable);
     // What is kept counts from its beginning without a hole. The stamp before this commit is not known: nobody resumes there.
-    recent_bytes_ -= space.recent.bytes();
-    space.recent.restart(ledger::Position{ledger::Sequence{part->position.sequence.value - 1}, {}});
+    recent_.restart(part->space, ledger::Position{ledger::Sequence{part->position.sequence.value - 1}, {}});
   }
   project(space, *part);
-  hold_recent(space, part);
-  if (!space.moved) {
-    space.moved = true;
-    moved_spaces_.push_back(part->space);
-  }
+  recent_.append(part);
+  if (!std::exchange(space.moved, true)) moved_spaces_.push_back(part->space);
+  if (!std::exchange(space.untold, true)) untold_spaces_.push_back(part->space);
   if (part->receipt) put_receipt(space, *part);
   space.commit_open = !part->last;
   if (!part->last) return;
@@ -135,21 +133,6 @@ void Engine::put_receipt(const Space& space, const ledger::CommitPart& part) {
   }
 }
 
-void Engine::hold_recent(Space& space, const ledger::CommitPartPtr& part) {
-  recent_bytes_ -= space.recent.bytes();
-  space.recent.append(part);
-  recent_bytes_ += space.recent.bytes();
-  // Too much in all spaces together is rare; then each gives its oldest, in turn, until it fits.
-  for (bool dropped = true; dropped && recent_bytes_ > limits_.spaces_bytes;) {
-    dropped = false;
-    for (auto& [name, each] : spaces_) {
-      recent_bytes_ -= each.recent.bytes();
-      dropped = each.recent.drop_oldest() || dropped;
-      recent_bytes_ += each.recent.bytes();
-    }
-  }
-}
-
 void Engine::on_turn() {
   take_back();
   std::vector<Outlet::Heads> heads(outlets_.size());
@@ -200,8 +183,7 @@ void Engine::on_broken(const std::string& name, ledger::errc why, ledger::Positi
   space.following = true;
   space.commit_open = false;
   space.head = head;
-  recent_bytes_ -= space.recent.bytes();
-  space.recent.restart(head);
+  recent_.restart(name, head);
   complete_joins(space);
 }
 
@@ -212,14 +194,11 @@ void Engine::on_erased(const std::string& name, ledger::Sequence through) {
   if (found == spaces_.end()) return;
   auto& space = found->second;
   log::info("values_erased", {{"space", name}, {"through", through.value}});
-  recent_bytes_ -= space.recent.bytes();
-  space.recent.forget(through);
-  recent_bytes_ += space.recent.bytes();
+  recent_.forget(name, through);
   history_.distrust(name);
-  for (const auto& [id, followed] : groups_) {
-    if (followed.space != &space) continue;
-    history_.forget(id);
-    bootstraps_.distrust(id, through);
+  for (const Followed* each : space.groups) {
+    history_.forget(each->spec->id);
+    bootstraps_.distrust(each->spec->id, through);
   }
   if (surroundings_.erased) surroundings_.erased(name, through);
   for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
@@ -236,6 +215,7 @@ void Engine::on_degraded(const ledger::Error& error) {
     for (const auto& each : std::exchange(space.once, {})) {
       each.asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
     }
+    note_if_unused(name, space);
   }
   log::warn("degraded", {{"error", ledger::name(error.code)}, {"detail", error.detail}});
   tell_all(NoticeKind::degraded);
@@ -282,6 +262,7 @@ void Engine::set_model(const ActiveModelPtr& model) {
       each.asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
       return true;
     });
+    note_if_unused(name, space);
   }
 }
 
@@ -296,7 +277,10 @@ void Engine::reset_group(const GroupId& id, ResetReason reason) {
     --followed.space->followers[reactor];
   }
   auto& space = *followed.space;
-  if (--space.groups == 0 && space.joining.empty()) space.unused_since = surroundings_.now();
+  space.groups[followed.place] = space.groups.back();
+  space.groups[followed.place]->place = followed.place;
+  space.groups.pop_back();
+  note_if_unused(followed.spec->space, space);
   bootstraps_.forget(id);
   history_.forget(id);
   projector_.remove(digest_of(id));
@@ -305,65 +289,11 @@ void Engine::reset_group(const GroupId& id, ResetReason reason) {
 
 void Engine::reset_space(const std::string& name, ResetReason reason) {
   std::vector<GroupId> gone;
-  for (const auto& [id, followed] : groups_) {
-    if (followed.spec->space == name) gone.push_back(id);
+  if (const auto space = spaces_.find(name); space != spaces_.end()) {
+    for (const Followed* each : space->second.groups) gone.push_back(each->spec->id);
   }
   for (const auto& id : gone) reset_group(id, reason);
   projector_.reset(name);
-}
-
-// ---- what time does ----
-
-void Engine::tick() {
-  const auto now = surroundings_.now();
-  bootstraps_.tick();
-  take_back();
-  // A walk over all groups, so not at every tick: a linger may be longer by a tenth.
-  if (now >= forget_at_) {
-    forget_at_ = now + limits_.linger / 10;
-    forget_unused();
-  }
-  if (now >= progress_at_) {
-    progress_at_ = now + limits_.progress_interval;
-    tell_progress();
-  }
-}
-
-void Engine::tell_progress() {
-  for (auto& [id, followed] : groups_) {
-    const auto& space = *followed.space;
-    if (followed.reactors == 0 || space.commit_open || space.head.sequence <= followed.told) continue;
-    followed.told = space.head.sequence;
-    auto frame = std::make_shared<GroupFrame>();
-    frame->group = id;
-    frame->position = space.head;
-    append_progress(frame->text, *followed.spec, space.head);
-    put(followed, frame);
-  }
-  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) outlets_[reactor].flush();
-}
-
-void Engine::forget_unused() {
-  const auto now = surroundings_.now();
-  const auto over = [&](const std::optional<TimePoint>& since) { return since && now - *since >= limits_.linger; };
-  std::vector<GroupId> gone;
-  for (auto& [id, followed] : groups_) {
-    if (followed.unused_since && bootstraps_.is_needed(id)) followed.unused_since = now;
-    if (over(followed.unused_since)) gone.push_back(id);
-  }
-  for (const auto& id : gone) reset_group(id, ResetReason::state_unavailable);  // nobody is told: no reactor has it
-  for (auto space = spaces_.begin(); space != spaces_.end();) {
-    const bool unused = space->second.groups == 0 && space->second.joining.empty() && space->second.once.empty();
-    if (unused && !space->second.unused_since) space->second.unused_since = now;
-    if (unused && over(space->second.unused_since)) {
-      recent_bytes_ -= space->second.recent.bytes();
-      projector_.reset(space->first);
-      tail_->unwatch(space->first);
-      space = spaces_.erase(space);
-    } else {
-      ++space;
-    }
-  }
 }
 
 }  // namespace viewgate::gateway

@@ -10,8 +10,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "gateway/active_model.hpp"
@@ -20,7 +22,7 @@
 #include "gateway/history_desk.hpp"
 #include "gateway/outlet.hpp"
 #include "gateway/ports.hpp"
-#include "gateway/recent_commits.hpp"
+#include "gateway/recent_store.hpp"
 #include "gateway/table_walk.hpp"
 #include "ledger/ports.hpp"
 #include "projection/projector.hpp"
@@ -52,7 +54,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   [[nodiscard]] bool degraded() const { return degraded_; }
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t spaces() const { return spaces_.size(); }
-  [[nodiscard]] std::size_t recent_bytes() const { return recent_bytes_; }
+  [[nodiscard]] std::size_t recent_bytes() const { return recent_.bytes(); }
   [[nodiscard]] std::size_t snapshot_memory_bytes() const { return bootstraps_.memory_bytes(); }
   [[nodiscard]] std::size_t snapshot_disk_bytes() const { return bootstraps_.disk_bytes(); }
   /// Commits projected so far, and the frames that came of them: one per commit and group, whatever the subscribers.
@@ -115,23 +117,25 @@ class Engine final : public ledger::TailSink, public EnginePort {
     BootstrapAsker asker;
   };
 
+  struct Followed;
+
   struct Space {
-    explicit Space(std::size_t recent_bytes_max) : recent(recent_bytes_max) {}
-    bool following = false;    ///< the tail has told where it begins
-    bool commit_open = false;  ///< parts of the commit above `head` were projected, but not the last
-    bool moved = false;        ///< in this turn
-    ledger::Position head;     ///< the last whole commit that was projected
-    RecentCommits recent;
+    bool following = false;              ///< the tail has told where it begins
+    bool commit_open = false;            ///< parts of the commit above `head` were projected, but not the last
+    bool moved = false;                  ///< in this turn
+    bool untold = false;                 ///< since the last progress was told
+    ledger::Position head;               ///< the last whole commit that was projected
     std::vector<Joining> joining;        ///< wait for `following`, or for the end of an open commit
     std::vector<Once> once;              ///< wait for the same
     std::vector<std::size_t> followers;  ///< by reactor: how many groups of this space it has
-    std::size_t groups = 0;
+    std::vector<Followed*> groups;
     std::optional<TimePoint> unused_since;
   };
 
   struct Followed {
     GroupSpecPtr spec;
     Space* space = nullptr;
+    std::size_t place = 0;       ///< in the space's groups
     std::uint64_t reactors = 0;  ///< a bit each
     std::uint64_t holes = 0;     ///< of these, those that missed frames and have not been joined anew
     ledger::Sequence told;       ///< of the last document that moves the cursor
@@ -146,10 +150,10 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void complete_join(Space& space, const Joining& joining);
   [[nodiscard]] Followed& follow(Space& space, const GroupSpecPtr& spec);
   void drop_reactor(Followed& followed, std::size_t reactor);
+  void note_unused(Followed& followed);
   void put(const Followed& followed, const GroupFramePtr& frame);
   void project(Space& space, const ledger::CommitPart& part);
   void put_receipt(const Space& space, const ledger::CommitPart& part);
-  void hold_recent(Space& space, const ledger::CommitPartPtr& part);
   /// Groups of reactors that were behind are joined anew.
   void take_back();
   [[nodiscard]] bool has_hole(const Space& space, std::size_t reactor) const;
@@ -157,13 +161,19 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void reset_space(const std::string& name, ResetReason reason);
   void tell_all(NoticeKind kind);
   void tell_progress();
+  void tell_progress(const Space& space);
   void forget_unused();
+  void forget_unused_spaces();
+  /// Nobody follows a group of it, or is about to.
+  [[nodiscard]] static bool is_unused(const Space& space);
+  void note_if_unused(const std::string& name, const Space& space);
 
   const EngineLimits limits_;
   const EngineSurroundings surroundings_;
   const std::function<void()> registry_moved_;
   ledger::Tail* tail_ = nullptr;
   ledger::LogReader& reader_;
+  RecentStore recent_;
   HistoryDesk history_;
   BootstrapDesk bootstraps_;
   ledger::Mutations* mutations_ = nullptr;
@@ -172,7 +182,10 @@ class Engine final : public ledger::TailSink, public EnginePort {
   std::unordered_map<GroupId, Followed, GroupIdHash> groups_;
   std::vector<Outlet> outlets_;            // by reactor
   std::vector<std::string> moved_spaces_;  // in this turn
-  std::size_t recent_bytes_ = 0;
+  // Only these are looked at when time has passed, however many groups and spaces there are.
+  std::vector<std::string> untold_spaces_;  // moved since the last progress was told
+  std::unordered_set<GroupId, GroupIdHash> unused_groups_;
+  std::set<std::string> unused_spaces_;
   TimePoint progress_at_;
   TimePoint forget_at_;
   bool degraded_ = false;

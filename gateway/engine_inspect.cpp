@@ -8,7 +8,8 @@ std::optional<std::string> Engine::see_spaces(const std::optional<std::string>& 
   auto at = after ? spaces_.upper_bound(*after) : spaces_.begin();
   for (std::size_t seen = 0; at != spaces_.end(); ++at) {
     const auto& [name, space] = *at;
-    see({name, space.following, space.head.sequence, space.groups, space.recent.bytes()});
+    const RecentCommits* recent = recent_.find(name);
+    see({name, space.following, space.head.sequence, space.groups.size(), recent == nullptr ? 0 : recent->bytes()});
     if (++seen == count) return name;
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 namespace viewgate::gateway {
 
 Engine::Space& Engine::space_of(const std::string& name) {
-  const auto [found, made] = spaces_.try_emplace(name, limits_.space_bytes);
+  const auto [found, made] = spaces_.try_emplace(name);
   if (made) {
     found->second.followers.resize(surroundings_.reactors);
     tail_->watch(name);
@@ -34,7 +34,7 @@ void Engine::complete_joins(Space& space) {
   for (const auto& joining : std::exchange(space.joining, {})) complete_join(space, joining);
   for (auto& each : std::exchange(space.once, {})) {
     auto& followed = follow(space, each.spec);
-    if (followed.reactors == 0) followed.unused_since = surroundings_.now();
+    if (followed.reactors == 0) note_unused(followed);
     bootstraps_.ask(followed.spec, std::move(each.asker), space.head);
   }
 }
@@ -46,7 +46,8 @@ Engine::Followed& Engine::follow(Space& space, const GroupSpecPtr& spec) {
     followed.space = &space;
     followed.told = space.head.sequence;
     static_cast<void>(projector_.add(spec->group));
-    ++space.groups;
+    followed.place = space.groups.size();
+    space.groups.push_back(&followed);
   }
   followed.unused_since.reset();
   return followed;
@@ -65,12 +66,13 @@ void Engine::complete_join(Space& space, const Joining& joining) {
   surroundings_.post(joining.reactor, [id, head = space.head](ReactorPort& port) { port.on_joined(id, head); });
 }
 
+/// A reactor leaves what it has joined; it may have to be joined anew at this moment.
 void Engine::leave(std::size_t reactor, GroupId id) {
-  for (auto& [name, space] : spaces_) {
-    if (space.joining.empty()) continue;
-    std::erase_if(space.joining, [&](const Joining& each) { return each.reactor == reactor && each.spec->id == id; });
-  }
-  if (const auto found = groups_.find(id); found != groups_.end()) drop_reactor(found->second, reactor);
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return;
+  std::erase_if(found->second.space->joining,
+                [&](const Joining& each) { return each.reactor == reactor && each.spec->id == id; });
+  drop_reactor(found->second, reactor);
 }
 
 void Engine::drop_reactor(Followed& followed, std::size_t reactor) {
@@ -78,7 +80,12 @@ void Engine::drop_reactor(Followed& followed, std::size_t reactor) {
   followed.reactors &= ~bit(reactor);
   followed.holes &= ~bit(reactor);
   --followed.space->followers[reactor];
-  if (followed.reactors == 0) followed.unused_since = surroundings_.now();
+  if (followed.reactors == 0) note_unused(followed);
+}
+
+void Engine::note_unused(Followed& followed) {
+  followed.unused_since = surroundings_.now();
+  unused_groups_.insert(followed.spec->id);
 }
 
 void Engine::history(std::size_t reactor, GroupId id, ledger::Position after, std::function<void(HistoryReply)> reply) {
@@ -88,19 +95,7 @@ void Engine::history(std::size_t reactor, GroupId id, ledger::Position after, st
     history_.refuse(HistoryAsker{reactor, nullptr, after, std::move(reply)}, Refusal{ResetReason::state_unavailable});
     return;
   }
-  auto& space = *found->second.space;
-  HistoryAsker asker{reactor, found->second.spec, after, std::move(reply)};
-  switch (space.recent.covers(after)) {
-    case RecentCommits::Cover::yes:
-      history_.answer(asker, [&] { return space.recent.stretch(after, limits_.history_bytes); });
-      return;
-    case RecentCommits::Cover::diverged:
-      history_.refuse(asker, Refusal{ResetReason::history_diverged});
-      return;
-    case RecentCommits::Cover::no:
-      history_.ask(std::move(asker));
-      return;
-  }
+  history_.ask(HistoryAsker{reactor, found->second.spec, after, std::move(reply)});
 }
 
 void Engine::bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) {

@@ -24,13 +24,21 @@ Fanout::~Fanout() { assert(sessions_.empty()); }
 
 // The stream.
 
+/// Counts what a change makes of the ring.
+template <class Change>
+void Fanout::change_ring(LocalGroup& group, const Change& change) {
+  ring_bytes_ -= group.ring.bytes();
+  change(group.ring);
+  ring_bytes_ += group.ring.bytes();
+}
+
 void Fanout::on_joined(const GroupId& id, ledger::Position head) {
   LocalGroup* group = find(id);
   if (group == nullptr) return;  // left before the answer came
   // Also where it was joined already: what came between two joins may have a hole, so all readers come back by history.
   group->joined = true;
   group->joined_at = head.sequence;
-  group->ring.restart(head);
+  change_ring(*group, [&](Ring& ring) { ring.restart(head); });
   for (Subscription* each : group->subscribers) each->on_joined();
   mark_subscribers_due(*group);
 }
@@ -39,7 +47,7 @@ void Fanout::on_delivery(std::shared_ptr<const Delivery> delivery) {
   for (const auto& frame : delivery->frames) {
     LocalGroup* group = find(frame->group);
     if (group == nullptr || !group->joined) continue;  // left, and the engine does not know yet
-    group->ring.append(*frame);
+    change_ring(*group, [&](Ring& ring) { ring.append(*frame); });
     if (frame->committed_us != 0 && !group->subscribers.empty()) unwritten_us_.push_back(frame->committed_us);
     mark_subscribers_due(*group);
   }
@@ -72,7 +80,7 @@ void Fanout::on_erased(const std::string& space, ledger::Sequence through) {
   std::vector<std::pair<GroupId, std::vector<Subscription*>>> readers;
   for (auto& [id, group] : groups_) {
     if (group->spec->space != space) continue;
-    group->ring.forget(through);
+    change_ring(*group, [&](Ring& ring) { ring.forget(through); });
     mark_subscribers_due(*group);
     auto& of_group = readers.emplace_back(id, std::vector<Subscription*>{}).second;
     for (Subscription* each : group->subscribers) {
@@ -97,6 +105,7 @@ void Fanout::on_reset(const GroupId& id, ResetReason reason) {
   // Out of the table first, so that those who bind to the same group again make a new one, which is joined anew.
   const auto group = std::move(found->second);
   groups_.erase(found);
+  ring_bytes_ -= group->ring.bytes();
   const bool history_is_another = reason == ResetReason::history_diverged || reason == ResetReason::state_unavailable;
   if (history_is_another) group->space.head = {};
   const auto subscribers = group->subscribers;
@@ -134,12 +143,30 @@ void Fanout::on_keys() {
 }
 
 void Fanout::on_tick(Now now) {
-  for (auto& [id, group] : groups_) refuse_if_stuck(*group, now);
-  std::erase_if(groups_, [&](const auto& item) { return leave_if_unused(*item.second, now); });
-  if (ring_bytes() > options_.rings_bytes) {
-    tally_.count_limit(Limit::rings);
-    for (auto& [id, group] : groups_) group->ring.trim(group->ring.bytes() / 2);
+  // A copy: whoever is refused leaves its group, which is then one that nobody reads.
+  const std::vector<GroupId> watched(watched_.begin(), watched_.end());
+  for (const GroupId& id : watched) {
+    if (!watch(id, now)) watched_.erase(id);
   }
+  if (ring_bytes_ > options_.rings_bytes) {
+    tally_.count_limit(Limit::rings);
+    for (auto& [id, group] : groups_) {
+      change_ring(*group, [](Ring& ring) { ring.trim(ring.bytes() / 2); });
+    }
+  }
+}
+
+/// False: there is nothing to wait for any more. Only these groups are looked at: a hundred thousand quiet ones cost nothing.
+bool Fanout::watch(const GroupId& id, Now now) {
+  LocalGroup* const group = find(id);
+  if (group == nullptr) return false;
+  refuse_if_stuck(*group, now);
+  if (leave_if_unused(*group, now)) {
+    ring_bytes_ -= group->ring.bytes();
+    groups_.erase(id);
+    return false;
+  }
+  return !group->joined || group->subscribers.empty();
 }
 
 void Fanout::refuse_if_stuck(LocalGroup& group, Now now) {
@@ -228,6 +255,7 @@ LocalGroup& Fanout::enter(const GroupSpecPtr& spec, Subscription& subscription) 
     LocalSpace& space = space_of(spec->space);
     ++space.groups;
     slot = std::make_unique<LocalGroup>(spec, space, options_.ring_bytes);
+    watched_.insert(spec->id);
     engine_.join(reactor_, spec);
   }
   slot->unused_since.reset();
@@ -243,12 +271,7 @@ void Fanout::leave(LocalGroup& group, Subscription& subscription) {
   last->group_index_ = subscription.group_index_;
   group.subscribers.pop_back();
   --subscriptions_;
-}
-
-std::size_t Fanout::ring_bytes() const {
-  std::size_t out = 0;
-  for (const auto& [id, group] : groups_) out += group->ring.bytes();
-  return out;
+  if (group.subscribers.empty()) watched_.insert(group.spec->id);
 }
 
 // Questions to the engine. An answer finds its subscription by a ticket, because that may be gone by then.

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "auth/token_verifier.hpp"
@@ -125,7 +126,7 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
   [[nodiscard]] std::size_t subscriptions() const { return subscriptions_; }
-  [[nodiscard]] std::size_t ring_bytes() const;
+  [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
   /// The only part of it that other threads may read.
   [[nodiscard]] Tally& tally() { return tally_; }
 
@@ -137,6 +138,9 @@ class Fanout final : public ReactorPort {
   void restart_each(const GroupId& id, const std::vector<Subscription*>& subscribers);
   void refuse_if_stuck(LocalGroup& group, Now now);
   [[nodiscard]] bool leave_if_unused(LocalGroup& group, Now now);
+  [[nodiscard]] bool watch(const GroupId& id, Now now);
+  template <class Change>
+  void change_ring(LocalGroup& group, const Change& change);
   void mark_subscribers_due(const LocalGroup& group);
   [[nodiscard]] Subscription* take_waiting(Ticket ticket, Times& times);
   [[nodiscard]] Session* take_writer(Ticket ticket);
@@ -152,7 +156,9 @@ class Fanout final : public ReactorPort {
   Message message_;
   std::map<std::string, LocalSpace, std::less<>> spaces_;
   Groups groups_;
-  std::size_t subscriptions_ = 0;  // of all groups
+  std::unordered_set<GroupId, GroupIdHash> watched_;  // those that wait to be joined, and those that nobody reads
+  std::size_t ring_bytes_ = 0;                        // of all groups
+  std::size_t subscriptions_ = 0;                     // of all groups
   std::vector<Session*> sessions_;
   std::vector<Session*> due_;
   struct Question {

@@ -1,6 +1,7 @@
 #include "gateway/history_desk.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "gateway/documents.hpp"
@@ -13,35 +14,58 @@ HistoryDesk::Target::Target(GroupSpecPtr group, ledger::Position position)
     : spec(std::move(group)), after(position), replay(spec->group) {}
 
 HistoryDesk::HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
-                         std::function<void(const GroupId&, ledger::Position)> on_void)
-    : limits_(limits), surroundings_(surroundings), reader_(reader), on_void_(std::move(on_void)) {}
+                         RecentStore& recent, std::function<void(const GroupId&, ledger::Position)> on_void)
+    : limits_(limits), surroundings_(surroundings), reader_(reader), recent_(recent), on_void_(std::move(on_void)) {}
 
 void HistoryDesk::ask(HistoryAsker asker) {
+  if (answer(asker)) return;
   const std::string space = asker.spec->space;
   auto& line = lines_[space];
   line.waiting.push_back(std::move(asker));
   if (!line.reading) start_read(space);
 }
 
-void HistoryDesk::answer(const HistoryAsker& asker, const std::function<RecentCommits::Stretch()>& stretch) {
+bool HistoryDesk::answer(const HistoryAsker& asker) {
+  if (const auto made = shared_.find({asker.spec->id, asker.after}); made != shared_.end()) {
+    if (auto history = made->second.lock()) {
+      // It may end before the head; then its reader asks again from there.
+      surroundings_.post(asker.reactor, [reply = asker.reply, history](ReactorPort&) { reply(history); });
+      return true;
+    }
+  }
+  const RecentCommits* recent = recent_.find(asker.spec->space);
+  if (recent == nullptr) return false;
+  switch (recent->covers(asker.after)) {
+    case RecentCommits::Cover::yes:
+      answer_from(*recent, asker);
+      return true;
+    case RecentCommits::Cover::diverged:
+      refuse(asker, Refusal{ResetReason::history_diverged});
+      return true;
+    case RecentCommits::Cover::no:
+      return false;
+  }
+  return false;
+}
+
+void HistoryDesk::answer_from(const RecentCommits& recent, const HistoryAsker& asker) {
+  Target target(asker.spec, asker.after);
+  target.known = true;
+  target.askers.push_back(asker);
+  const auto commits = recent.stretch(asker.after, limits_.history_bytes);
+  for (const auto& part : commits.parts) append(target, *part);
+  deliver(target, commits.through);
+}
+
+/// After a break many come back from one position at once; they share what is projected and encoded for the first.
+void HistoryDesk::share(const GroupId& group, ledger::Position after, const std::shared_ptr<const History>& history) {
+  if (history->through == after) return;  // it goes nowhere, and would be told for as long as it lives
   // Twice what lives is swept at a time, so that the sweeps cost nothing together.
   if (shared_.size() > 2 * shared_swept_ + 64) {
     std::erase_if(shared_, [](const auto& each) { return each.second.expired(); });
     shared_swept_ = shared_.size();
   }
-  auto& slot = shared_[{asker.spec->id, asker.after}];
-  if (auto history = slot.lock()) {
-    // It may end before the head; then its reader asks again from there.
-    surroundings_.post(asker.reactor, [reply = asker.reply, history](ReactorPort&) { reply(history); });
-    return;
-  }
-  Target target(asker.spec, asker.after);
-  target.known = true;
-  target.askers.push_back(asker);
-  const auto commits = stretch();
-  for (const auto& part : commits.parts) append(target, *part);
-  auto history = deliver(target, commits.through);
-  if (commits.through != asker.after) slot = history;  // one that goes nowhere would be told for as long as it lives
+  shared_[{group, after}] = history;
 }
 
 void HistoryDesk::distrust(const std::string& space) {
@@ -82,6 +106,8 @@ void HistoryDesk::board(Read& read, std::deque<HistoryAsker>& waiting, std::size
 
 void HistoryDesk::start_read(const std::string& space) {
   auto& line = lines_[space];
+  // What the read before brought in may be all that they need.
+  std::erase_if(line.waiting, [this](const HistoryAsker& each) { return answer(each); });
   if (line.waiting.empty()) {
     lines_.erase(space);
     return;
@@ -89,22 +115,36 @@ void HistoryDesk::start_read(const std::string& space) {
   line.reading = true;
   auto read = std::make_shared<Read>();
   read->space = space;
-  read->start = line.waiting.front().after;
+  const auto lowest = std::ranges::min_element(line.waiting, {}, &HistoryAsker::after);
+  read->start = line.waiting.front().is_passed_over ? line.waiting.front().after : lowest->after;
   board(*read, line.waiting, limits_.history_groups);
   reader_.read(
       space, read->start, limits_.history_bytes,
-      [this, read](const ledger::CommitPartPtr& part) { on_part(*read, *part); },
+      [this, read](const ledger::CommitPartPtr& part) { on_part(*read, part); },
       [this, read](const ledger::Result<ledger::Position>& reached) { on_done(*read, reached); });
 }
 
-void HistoryDesk::on_part(Read& read, const ledger::CommitPart& part) const {
+void HistoryDesk::on_part(Read& read, const ledger::CommitPartPtr& part) const {
+  hold(read, part);
   for (auto& target : read.targets) {
-    if (part.position.sequence > target.after.sequence) {
-      append(target, part);
-    } else if (part.position.sequence == target.after.sequence) {
-      target.known = part.position.stamp == target.after.stamp;
+    if (part->position.sequence > target.after.sequence) {
+      append(target, *part);
+    } else if (part->position.sequence == target.after.sequence) {
+      target.known = part->position.stamp == target.after.stamp;
       if (!target.known) target.refusal = Refusal{ResetReason::history_diverged};
     }
+  }
+}
+
+/// A commit that would not fit among the recent ones is not held here either.
+void HistoryDesk::hold(Read& read, const ledger::CommitPartPtr& part) const {
+  if (read.is_too_much) return;
+  read.parts_bytes += ledger::bytes_of(*part);
+  read.is_too_much = read.parts_bytes > limits_.space_bytes;
+  if (read.is_too_much) {
+    read.parts = {};
+  } else {
+    read.parts.push_back(part);
   }
 }
 
@@ -121,20 +161,20 @@ void HistoryDesk::append(Target& target, const ledger::CommitPart& part) const {
   if (target.refusal) target.text = {};
 }
 
-std::shared_ptr<const History> HistoryDesk::deliver(Target& target, ledger::Position through) {
+void HistoryDesk::deliver(Target& target, ledger::Position through) {
   if (target.refusal) {
     for (const auto& asker : target.askers) refuse(asker, *target.refusal);
-    return nullptr;
+    return;
   }
   auto history = std::make_shared<History>();
   history->text = std::move(target.text);
   history->through = through;
   history->position_token = target.spec->sealer.seal(through);
-  std::shared_ptr<const History> shared = std::move(history);
+  const std::shared_ptr<const History> shared = std::move(history);
+  share(target.spec->id, target.after, shared);
   for (const auto& asker : target.askers) {
     surroundings_.post(asker.reactor, [reply = asker.reply, shared](ReactorPort&) { reply(shared); });
   }
-  return shared;
 }
 
 void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& reached) {
@@ -152,6 +192,7 @@ void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& re
     // Only a bootstrap has a time of its own that can be too short.
     if (error.code == ledger::errc::timeout) failure->why = ErrorCode::unavailable;
   }
+  if (reached && !is_distrusted) recent_.prepend(read.space, read.start, read.parts);
   // What is wrong with the position that the read began at says nothing about the others; a database that is away does.
   const bool for_all = failure && std::holds_alternative<ErrorCode>(failure->why);
   std::deque<HistoryAsker> again;
@@ -164,7 +205,8 @@ void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& re
     if (target.refusal || (reached && target.known)) {
       deliver(target, reached ? *reached : target.after);
     } else {
-      // The read ended before it came to this position: next time it may be the one that the read begins at.
+      // The read ended before it came to this position: the next one may begin there.
+      for (auto& each : target.askers) each.is_passed_over = true;
       std::move(target.askers.begin(), target.askers.end(), std::back_inserter(again));
     }
   }

@@ -1,8 +1,10 @@
-// Answers "what lies after my position?" from the ledger: one read per stretch of a space for everyone whose position
-// lies in it. The engine asks here only for what its recent commits do not cover.
+// Answers "what lies after my position?" from the space's recent commits, else from the ledger: one read per stretch of a
+// space for everyone whose position lies in it. What was read is put to the recent commits where it leads up to them: when a
+// node dies, all of its clients come to another one at once, and the first read there serves nearly all of them.
 //
-// Those who wait are served in the order in which they came: a read begins at the first one's position, and takes along
-// all others of the space that stand at or above it. Owned by the engine's thread; `reader` must outlive it.
+// A read begins at the lowest position that somebody waits for, and takes along all others of the space. Who was not
+// reached by it is the first of the next one, so nobody waits for more than those before it. Owned by the engine's thread;
+// `reader` and `recent` must outlive it.
 #pragma once
 
 #include <deque>
@@ -14,7 +16,7 @@
 
 #include "gateway/active_model.hpp"
 #include "gateway/engine_options.hpp"
-#include "gateway/recent_commits.hpp"
+#include "gateway/recent_store.hpp"
 #include "ledger/ports.hpp"
 #include "projection/projector.hpp"
 
@@ -25,19 +27,17 @@ struct HistoryAsker {
   GroupSpecPtr spec;
   ledger::Position after;
   std::function<void(HistoryReply)> reply;
+  bool is_passed_over = false;  ///< a read did not reach it
 };
 
 class HistoryDesk {
  public:
   /// `on_void`: who stood at this position of the group was told to start anew.
   HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
-              std::function<void(const GroupId&, ledger::Position)> on_void);
+              RecentStore& recent, std::function<void(const GroupId&, ledger::Position)> on_void);
 
   void ask(HistoryAsker asker);
 
-  /// The answer from commits that are at hand: `stretch()` reads them where nobody has had the same answer a moment ago.
-  /// After a break many come back from one position at once; they share what is projected and encoded for the first.
-  void answer(const HistoryAsker& asker, const std::function<RecentCommits::Stretch()>& stretch);
   void refuse(const HistoryAsker& asker, const Refusal& refusal);
 
   /// Values of commits of the space were erased: what was read before is told to nobody; who waits for it is answered anew.
@@ -62,6 +62,9 @@ class HistoryDesk {
     std::string space;
     ledger::Position start;
     std::vector<Target> targets;
+    std::vector<ledger::CommitPartPtr> parts;  ///< for the recent commits
+    std::size_t parts_bytes = 0;
+    bool is_too_much = false;  ///< for these
   };
   struct Line {
     std::deque<HistoryAsker> waiting;
@@ -69,19 +72,25 @@ class HistoryDesk {
     bool is_distrusted = false;  ///< what is being read
   };
 
+  /// False: the recent commits do not say.
+  [[nodiscard]] bool answer(const HistoryAsker& asker);
+  void answer_from(const RecentCommits& recent, const HistoryAsker& asker);
+  void share(const GroupId& group, ledger::Position after, const std::shared_ptr<const History>& history);
   void start_read(const std::string& space);
   static void board(Read& read, std::deque<HistoryAsker>& waiting, std::size_t groups_max);
-  void on_part(Read& read, const ledger::CommitPart& part) const;
+  void on_part(Read& read, const ledger::CommitPartPtr& part) const;
+  void hold(Read& read, const ledger::CommitPartPtr& part) const;
   void on_done(Read& read, const ledger::Result<ledger::Position>& reached);
   void append(Target& target, const ledger::CommitPart& part) const;
-  std::shared_ptr<const History> deliver(Target& target, ledger::Position through);
+  void deliver(Target& target, ledger::Position through);
 
   const EngineLimits& limits_;
   const EngineSurroundings& surroundings_;
   ledger::LogReader& reader_;
+  RecentStore& recent_;
   const std::function<void(const GroupId&, ledger::Position)> on_void_;
   std::map<std::string, Line> lines_;  // by space
-  // What answers from commits at hand made, for as long as somebody still writes it out.
+  // What was made for one place of a group, for as long as somebody still writes it out.
   std::map<std::pair<GroupId, ledger::Position>, std::weak_ptr<const History>> shared_;
   std::size_t shared_swept_ = 0;  // how many were left when it was swept last
 };

@@ -1,12 +1,14 @@
 #include "gateway/recent_commits.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace viewgate::gateway {
 
 void RecentCommits::restart(ledger::Position begin) {
   begin_ = begin;
-  commits_.clear();
+  commits_ = {};
+  dropped_ = 0;
   open_ = {};
   open_too_large_ = false;
   bytes_ = 0;
@@ -40,33 +42,63 @@ void RecentCommits::append(const ledger::CommitPartPtr& part) {
   }
 }
 
+void RecentCommits::prepend(ledger::Position after, const std::vector<ledger::CommitPartPtr>& parts) {
+  Commits older;
+  for (const auto& part : parts) {
+    if (part->position.sequence > begin_.sequence) break;
+    if (part->first) older.emplace_back();
+    if (older.empty()) return;
+    older.back().position = part->position;
+    older.back().bytes += ledger::bytes_of(*part);
+    older.back().parts.push_back(part);
+  }
+  if (older.empty() || older.back().position != begin_) return;
+  std::size_t bytes = bytes_;
+  auto kept = older.end();
+  while (kept != older.begin() && bytes + std::prev(kept)->bytes <= bytes_max_) bytes += (--kept)->bytes;
+  if (kept == older.end()) return;
+  begin_ = kept == older.begin() ? after : std::prev(kept)->position;
+  bytes_ = bytes;
+  commits_.erase(commits_.begin(), first());
+  dropped_ = 0;
+  commits_.insert(commits_.begin(), std::make_move_iterator(kept), std::make_move_iterator(older.end()));
+}
+
 RecentCommits::Cover RecentCommits::covers(ledger::Position after) const {
   if (after.sequence < begin_.sequence) return Cover::no;
   if (after.sequence == begin_.sequence) return after.stamp == begin_.stamp ? Cover::yes : Cover::diverged;
   const auto index = static_cast<std::size_t>(after.sequence.value - begin_.sequence.value - 1);
-  if (index >= commits_.size()) return Cover::no;
-  return commits_[index].position == after ? Cover::yes : Cover::diverged;
+  if (index >= size()) return Cover::no;
+  return std::next(first(), static_cast<std::ptrdiff_t>(index))->position == after ? Cover::yes : Cover::diverged;
 }
 
 RecentCommits::Stretch RecentCommits::stretch(ledger::Position after, std::size_t bytes_max) const {
   Stretch out;
   out.through = after;
   std::size_t bytes = 0;
-  for (auto i = static_cast<std::size_t>(after.sequence.value - begin_.sequence.value); i < commits_.size(); ++i) {
-    const auto& commit = commits_[i];
-    if (bytes > 0 && bytes + commit.bytes > bytes_max) break;
-    bytes += commit.bytes;
-    out.parts.insert(out.parts.end(), commit.parts.begin(), commit.parts.end());
-    out.through = commit.position;
+  for (auto commit = std::next(first(), after.sequence.value - begin_.sequence.value); commit != commits_.end();
+       ++commit) {
+    if (bytes > 0 && bytes + commit->bytes > bytes_max) break;
+    bytes += commit->bytes;
+    out.parts.insert(out.parts.end(), commit->parts.begin(), commit->parts.end());
+    out.through = commit->position;
   }
   return out;
 }
 
 bool RecentCommits::drop_oldest() {
-  if (commits_.empty()) return false;
-  bytes_ -= commits_.front().bytes;
-  begin_ = commits_.front().position;
-  commits_.pop_front();
+  if (size() == 0) return false;
+  Commit& oldest = commits_[static_cast<std::size_t>(dropped_)];
+  bytes_ -= oldest.bytes;
+  begin_ = oldest.position;
+  oldest.parts = {};
+  ++dropped_;
+  // Twice what lives is held at most, so that the moves cost nothing together.
+  if (static_cast<std::size_t>(dropped_) * 2 >= commits_.size()) {
+    commits_.erase(commits_.begin(), first());
+    dropped_ = 0;
+    if (commits_.empty()) commits_ = {};
+  }
   return true;
 }
 

@@ -229,6 +229,46 @@ TEST_F(EngineHistory, a_stretch_that_would_not_fit_in_memory_starts_the_view_ane
   EXPECT_EQ(reason_of(*reply), ResetReason::state_unavailable);
 }
 
+TEST_F(EngineHistory, a_thousand_that_come_to_a_node_which_knows_nothing_are_served_by_two_reads) {
+  std::vector<std::shared_ptr<HistoryReply>> replies;
+  for (int i = 0; i < 1000; ++i) replies.push_back(world.ask_history(overdrawn, at(4 - i % 4), i % 2));
+  ASSERT_THAT(world.reader.reads, SizeIs(1)) << "of the first one, who was alone";
+  const auto serve = [&](std::size_t read) {
+    for (auto next = world.reader.reads[read].after.sequence.value + 1; next <= 5; ++next)
+      world.reader.reads[read].on_part(change(next, 1, next % 2 == 0 ? 10 : -10, next % 2 == 0 ? -10 : 10));
+    world.reader.reads[read].done(at(5));
+    world.run();
+  };
+  serve(0);
+  ASSERT_THAT(world.reader.reads, SizeIs(2));
+  EXPECT_EQ(world.reader.reads[1].after, at(1)) << "the lowest, not the first: it serves all";
+  serve(1);
+  EXPECT_THAT(world.reader.reads, SizeIs(2));
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    EXPECT_EQ(history_of(*replies[i]).through, at(5));
+    EXPECT_THAT(documents_of(history_of(*replies[i]).text), SizeIs(1 + i % 4));
+  }
+  EXPECT_THAT(documents_of(history_of(*world.ask_history(overdrawn, at(1))).text), SizeIs(4));
+  EXPECT_THAT(world.reader.reads, SizeIs(2)) << "who comes later needs no read at all";
+}
+
+TEST_F(EngineHistory, who_was_passed_over_is_the_first_of_the_next_read) {
+  static_cast<void>(world.ask_history(overdrawn, at(4)));
+  const auto passed = world.ask_history(overdrawn, at(3));
+  static_cast<void>(world.ask_history(overdrawn, at(1)));
+  world.reader.reads[0].done(ledger::Error{ledger::errc::history_unavailable, "", ""});
+  world.run();
+  EXPECT_EQ(world.reader.reads[1].after, at(1));
+  static_cast<void>(world.ask_history(overdrawn, at(0)));
+  world.reader.reads[1].on_part(change(2, 1, 10, -10));
+  world.reader.reads[1].done(at(2));
+  world.run();
+  EXPECT_EQ(world.reader.reads[2].after, at(3)) << "though somebody waits at 0";
+  world.reader.reads[2].done(at(5));
+  world.run();
+  EXPECT_EQ(history_of(*passed).through, at(5));
+}
+
 TEST_F(EngineHistory, a_group_that_was_reset_has_no_history) {
   world.engine.on_broken("s", ledger::errc::history_unavailable, at(5));
   EXPECT_EQ(reason_of(*world.ask_history(overdrawn, at(5))), ResetReason::state_unavailable);
