@@ -396,10 +396,12 @@ void Tailer::Runner::end_turn() {
 }
 
 pg::Task<void> Tailer::Runner::arm() {
-  std::string sql = "select viewgate.arm_bell()::text";
-  auto armed = co_await look_.exec(std::move(sql), pg::Params(), options_.time_max);
+  // Where transactions may be prepared viewgate.ring() does not notify.
+  std::string sql = "select viewgate.arm_bell()::text, current_setting('max_prepared_transactions') = '0'";
+  auto armed = co_await look_.exec_prepared(std::move(sql), pg::Params(), options_.time_max);
   if (!armed) co_return armed.error();
-  plan_.on_armed(first_xid((*armed)[0].text(0)));
+  const pg::Row row = (*armed)[0];
+  plan_.on_armed(first_xid(row.text(0)), row.text(1) == "t");
   co_return Result<void>();
 }
 

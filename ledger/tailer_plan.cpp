@@ -29,9 +29,10 @@ TailerPlan::Next TailerPlan::next(PlanClock::time_point now) const {
   return {Step::sleep, until};
 }
 
-/// Whether a commit would ring: then, and only then, the pace may fall below the idle one.
+/// Whether a commit would ring: then, and only then, the pace may fall below the one that the quiet gives. Who rings does so at its
+/// COMMIT, and others who commit before it do not ring any more: they are found by the next look.
 bool TailerPlan::may_rest(PlanClock::time_point now) const {
-  return armed_ && settled_ && wakeups(now) == Wakeups::listen;
+  return armed_ && settled_ && rings_ && wakeups(now) == Wakeups::listen;
 }
 
 /// The time between looks grows with the time that it has been quiet, so a burst's end costs a few looks and an idle
@@ -49,7 +50,8 @@ PlanClock::duration TailerPlan::pace(PlanClock::time_point now) const {
   };
   const PlanClock::duration slowing = std::clamp(share(idle, times_.idle_after), busy, std::max(busy, idle));
   if (!may_rest(now)) return slowing;
-  return std::max(slowing, share(times_.resting_interval, times_.resting_after));
+  return std::max(
+      {slowing, PlanClock::duration(times_.armed_interval), share(times_.resting_interval, times_.resting_after)});
 }
 
 void TailerPlan::on_connected() { state_ = State::connected; }
@@ -93,8 +95,9 @@ void TailerPlan::on_look(PlanClock::time_point now, const Look& look) {
   quiet_since_ = now;
 }
 
-void TailerPlan::on_armed(std::uint64_t xmax) {
+void TailerPlan::on_armed(std::uint64_t xmax, bool rings) {
   armed_ = true;
+  rings_ = rings;
   settled_ = false;
   armed_xmax_ = xmax;
   look_now_ = true;  // what committed before the bell was armed did not ring

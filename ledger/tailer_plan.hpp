@@ -28,7 +28,8 @@ struct TailerTimes {
   std::chrono::milliseconds resting_interval{
       1000};  ///< between looks once it has been quiet for resting_after, bell armed
   std::chrono::milliseconds resting_after{3600 * 1000};
-  std::chrono::milliseconds arm_after{20};  ///< quiet for so long: arm the bell
+  std::chrono::milliseconds arm_after{4};        ///< quiet for so long: arm the bell
+  std::chrono::milliseconds armed_interval{10};  ///< between looks at least, while a commit would ring
   std::chrono::milliseconds canary_interval{30000};
   std::chrono::milliseconds canary_time_max{5000};  ///< later than this, notifications are held for lost
   std::chrono::milliseconds reconnect_first{50};
@@ -71,7 +72,8 @@ class TailerPlan {
   /// A step ended in a conflict that the next try will not meet (errc::retry).
   void on_conflict(PlanClock::time_point now);
   void on_look(PlanClock::time_point now, const Look& look);
-  void on_armed(std::uint64_t xmax);
+  /// `rings`: writers can ring; where transactions may be prepared they only disarm the bell.
+  void on_armed(std::uint64_t xmax, bool rings);
   void on_notified(PlanClock::time_point now);
   void on_listening(PlanClock::time_point now);
   void on_deaf();
@@ -105,6 +107,7 @@ class TailerPlan {
 
   bool armed_ = false;
   bool settled_ = false;
+  bool rings_ = false;
   std::uint64_t armed_xmax_ = 0;
 
   bool listening_ = false;

@@ -24,6 +24,7 @@ TailerTimes times() {
   out.resting_interval = 1s;
   out.resting_after = 1h;
   out.arm_after = 500ms;
+  out.armed_interval = 10ms;
   out.canary_interval = 30s;
   out.canary_time_max = 5s;
   out.reconnect_first = 50ms;
@@ -48,7 +49,7 @@ TailerPlan idle() {
 
 TailerPlan armed(std::uint64_t xmax) {
   TailerPlan plan = idle();
-  plan.on_armed(xmax);
+  plan.on_armed(xmax, true);
   return plan;
 }
 
@@ -163,27 +164,40 @@ TEST(TailerPlan, it_rests_only_with_an_armed_bell_that_everyone_has_seen_and_a_p
   const Time hour = kStart + 1h;
   struct Line {
     const char* name;
-    bool arms, settles, listens, hears;
+    bool arms, settles, listens, hears, rings;
     PlanClock::duration pace;
   };
   const Line lines[] = {
-      {"all", true, true, true, true, 1s},
-      {"older transactions still run", true, false, true, true, 100ms},
-      {"not armed", false, true, true, true, 100ms},
-      {"the canary was never heard", true, true, true, false, 100ms},
-      {"not listening", true, true, false, false, 100ms},
+      {"all", true, true, true, true, true, 1s},
+      {"older transactions still run", true, false, true, true, true, 100ms},
+      {"not armed", false, true, true, true, true, 100ms},
+      {"the canary was never heard", true, true, true, false, true, 100ms},
+      {"not listening", true, true, false, false, true, 100ms},
+      {"writers cannot ring", true, true, true, true, false, 100ms},
   };
   for (const Line& line : lines) {
     TailerPlan plan = idle();
     if (line.listens) plan.on_listening(kStart);
     if (line.listens) plan.on_canary_sent(hour);
     if (line.hears) plan.on_canary_heard();
-    if (line.arms) plan.on_armed(100);
+    if (line.arms) plan.on_armed(100, line.rings);
     plan.on_look(hour, looked(false, true, line.settles ? 100 : 99));
     // Arming is what the unarmed plan wants next; the pace is what is asked here.
     EXPECT_EQ(plan.next(hour + line.pace - 2ms).step == Step::look, false) << line.name;
     EXPECT_EQ(plan.next(hour + line.pace + 2ms).step, Step::look) << line.name;
   }
+}
+
+TEST(TailerPlan, while_a_commit_would_ring_it_looks_less_often_from_the_beginning) {
+  TailerPlan plan = armed(100);
+  plan.on_listening(kStart);
+  plan.on_canary_sent(kStart);
+  plan.on_canary_heard();
+  TailerPlan unsettled = plan;
+  plan.on_look(kStart, looked(false, true, 100));
+  unsettled.on_look(kStart, looked(false, true, 99));
+  EXPECT_EQ(until_look(plan, kStart), 10ms);
+  EXPECT_EQ(until_look(unsettled, kStart), 2ms);
 }
 
 TEST(TailerPlan, a_disarmed_bell_means_somebody_writes) {
