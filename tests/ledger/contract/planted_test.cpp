@@ -1,7 +1,10 @@
 // The proof of the contract suite: with a bug planted, the promise that it breaks must be red.
 #include <gtest/gtest-spi.h>
 
+#include <csignal>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "ledger/contract/plants.hpp"
 #include "ledger/contract/postgres_adapter.hpp"
@@ -57,20 +60,39 @@ TEST(Plants, every_promise_has_one) {
   }
 }
 
-/// A server that flushes nothing by itself, so that what nobody flushes is lost when it is killed.
+/// One whose log's writer stands still: it is killed first, since who is killed alone would wait for it.
+class StoppedAdapter final : public PostgresAdapter {
+ public:
+  StoppedAdapter(PostgresCluster& cluster, const std::string& conninfo, int log_writer)
+      : PostgresAdapter(cluster, conninfo), log_writer_(log_writer) {}
+  void crash() override {
+    if (log_writer_ > 0) ::kill(std::exchange(log_writer_, 0), SIGKILL);
+    PostgresAdapter::crash();
+  }
+
+ private:
+  int log_writer_;
+};
+
+/// A server that writes nothing by itself, so that what nobody flushes is lost when it is killed: its log's writer stands
+/// still (what that one has written outlives a process, also where it is not flushed).
 class Durability : public ::testing::Test {
  protected:
-  Durability() : cluster_({.settings = {"wal_writer_delay=10s"}}), conninfo_(cluster_.create_database()) {
+  Durability() : conninfo_(cluster_.create_database()) {
     PgSession session(conninfo_);
     session.run("alter database " + session.value("select current_database()") + " set synchronous_commit = off");
+    log_writer_ = std::stoi(session.value("select pid from pg_stat_activity where backend_type = 'walwriter'"));
+    ::kill(log_writer_, SIGSTOP);
   }
+  ~Durability() override { ::kill(log_writer_, SIGCONT); }  // where the test did not come to the crash
 
   PostgresCluster cluster_;
   const std::string conninfo_;
+  int log_writer_ = 0;
 };
 
 TEST_F(Durability, is_not_left_to_the_settings_of_a_database) {
-  PostgresAdapter ledger(cluster_, conninfo_);
+  StoppedAdapter ledger(cluster_, conninfo_, log_writer_);
   promise_of(kSurvivesACrash).keep(ledger);
   // Also where a back-end numbers its own commit.
   PgSession(conninfo_).run("select viewgate.append('a', '[{\"collection\": \"c\", \"key\": [1], \"put\": {}}]')");
@@ -83,7 +105,7 @@ TEST_F(Durability, that_is_not_forced_is_missed) {
   PgSession session(conninfo_);
   edit(session, {"is_durable", "('off', 'local', 'remote_write')", "('never')"});
   const PlantedBug bug("async_commit");
-  PostgresAdapter ledger(cluster_, conninfo_);
+  StoppedAdapter ledger(cluster_, conninfo_, log_writer_);
   EXPECT_GT(failures_of(promise_of(kSurvivesACrash), ledger), 0);
 }
 

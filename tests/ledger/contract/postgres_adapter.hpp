@@ -12,7 +12,7 @@
 
 namespace viewgate::testing {
 
-class PostgresAdapter final : public LedgerAdapter {
+class PostgresAdapter : public LedgerAdapter {
  public:
   /// In a database that has the ledger. `back_end`: how the application connects, where not as the ledger does.
   PostgresAdapter(PostgresCluster& cluster, std::string conninfo, std::string back_end = {});
