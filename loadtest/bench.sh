@@ -72,7 +72,7 @@ bench_crowd() {
   local kind port scraper
   make_bank bank
   capture bank
-  printf 'the operators of a measurement' >"$directory/operators"
+  printf 'the-key-of-the-operators-of-a-measurement' >"$directory/operators"
   port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   for kind in unseen seen; do
     start_gateway "$bin" bank --admin-listen "127.0.0.1:$port" --admin-key-file "$directory/operators"
