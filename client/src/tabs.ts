@@ -1,5 +1,6 @@
 // Several tabs, one connection. The tab that holds a lock has the socket; the others reach it over a BroadcastChannel, and each time
-// the lock changes hands they connect again, the new holder to the gateway. A tab that the browser has put to sleep does not answer: then
+// the lock changes hands they connect again, the new holder to the gateway. A tab that the browser puts to sleep lets the lock go before:
+// in Chromium it would still hear the others, and answer, and never the gateway. One that is stopped unasked does not answer: then
 // another one steals the lock. Where a browser has neither, each tab connects by itself.
 
 import { Client, systemTimers, type ClientOptions, type SocketConstructor, type SocketLike, type Timers } from './client.js';
@@ -55,13 +56,19 @@ class Tabs {
   private letGo: (() => void) | undefined;
   private pings: unknown;
   private isQueued = false;
+  /** Of the waiting for the lock. */
+  private waiting = new AbortController();
   private isStealing = false;
+  private isAsleep = false;
   private isEnded = false;
+  private readonly page = (globalThis as Partial<Window & typeof globalThis>).document;
+  private stopListening = new AbortController();
 
   constructor(readonly options: SharedOptions, private readonly locks: LockManager) {
     this.name = `viewgate ${options.url} ${options.principal}`;
     this.channel = this.openChannel();
     this.decided = this.compete();
+    this.listen();
   }
 
   private get timers(): Timers {
@@ -125,10 +132,36 @@ class Tabs {
   }
 
   private queue(): void {
-    if (this.isQueued) return;
+    if (this.isQueued || this.isAsleep || this.isEnded) return;
     this.isQueued = true;
-    const over = (): void => void (this.isQueued = false);
-    this.request({}).then(over, over);
+    const { waiting } = this;
+    const over = (): void => {
+      if (this.waiting === waiting) this.isQueued = false;
+    };
+    this.request({ signal: waiting.signal }).then(over, over);
+  }
+
+  private listen(): void {
+    const { signal } = (this.stopListening = new AbortController());
+    this.page?.addEventListener('freeze', () => this.sleep(), { signal });
+    this.page?.addEventListener('resume', () => this.wake(), { signal });
+  }
+
+  /** Nothing comes from the gateway any more, and no timer rings: the lock is for one that runs, now and while this one sleeps. */
+  private sleep(): void {
+    this.isAsleep = true;
+    this.isQueued = false;
+    this.waiting.abort();
+    this.waiting = new AbortController();
+    if (!this.isLeader) return;
+    this.lose();
+    this.letGo?.();
+    this.own?.over(goingAway);
+  }
+
+  private wake(): void {
+    this.isAsleep = false;
+    this.queue();
   }
 
   private request(options: LockOptions): Promise<boolean> {
@@ -136,7 +169,7 @@ class Tabs {
       let isHeld = false;
       const held = this.locks.request(this.name, options, (lock) => {
         resolve(lock !== null);
-        if (lock === null || this.isEnded) return undefined;
+        if (lock === null || this.isEnded || this.isAsleep) return undefined;
         isHeld = true;
         this.lead();
         return new Promise<void>((release) => (this.letGo = release));
@@ -217,6 +250,7 @@ class Tabs {
     if (this.isEnded) return;
     this.lose();
     this.isEnded = true;
+    this.stopListening.abort();
     this.channel.close();
     this.letGo?.();
   }
@@ -225,6 +259,7 @@ class Tabs {
   private start(): void {
     this.isEnded = false;
     this.channel = this.openChannel();
+    this.listen();
     void this.compete();
   }
 }

@@ -1,11 +1,11 @@
 // Goal: wherever the browser lets a client live, and whenever it lets it sleep, what it holds is its query. Method: the built gateway,
 // PostgreSQL with pgbench, Chromium: a client in a worker and in a shared worker, and tabs of one person of which the one with the
-// connection is frozen as the browser does it.
+// connection is frozen as the browser does it, or stopped as a machine does it.
 
 import type { BrowserContext, Page, WebSocket } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/fake_server.js';
-import { Frozen } from '../support/frozen.js';
+import { Frozen, stopProcess } from '../support/frozen.js';
 import { Stack } from '../support/stack.js';
 import { tabPage, type Tab } from '../support/tab_page.js';
 import { workerPage, type WorkerKind, type WorkerPage } from '../support/worker_page.js';
@@ -113,42 +113,75 @@ describe('tabs', () => {
     expect(differences(await page.evaluate(() => globalThis.tab.lines()), await query())).toEqual([]);
   }
 
-  it('a_frozen_tab_that_has_the_connection_is_replaced_by_one_that_runs_and_follows_it_when_it_thaws', async () => {
+  /** Both are live, and the first one has the connection. */
+  async function twoTabs(): Promise<[Page, Page]> {
     const first = await openTab();
     await isLive(first);
     const second = await openTab();
     await isLive(second);
     expect(connected({ first, second })).toEqual(['first']);
-    const sleep = await Frozen.of(first);
-    const commits = (page: Page): Promise<number> => page.evaluate(() => globalThis.tab.commits);
-    const before = await commits(second);
-    // The second one does not hear the leader for two heartbeats, asks anew, and is not answered within its patience.
-    await second.evaluate(() => globalThis.tab.advance(41_000));
-    await isGreeting(second);
-    await second.evaluate(() => globalThis.tab.advance(21_000));
-    await second.waitForFunction(() => globalThis.tab.view.status === 'live' && globalThis.tab.client.status === 'online', undefined, bound);
-    for (let i = 0; i < 5; ++i) await write();
+    return [first, second];
+  }
+
+  /** The second one has a line of its own, and what is written comes to it. */
+  async function leads(second: Page): Promise<void> {
+    await eventually('the second one has the connection', () => connected({ second }).length === 1, 60_000);
+    await isLive(second);
+    const before = await second.evaluate(() => globalThis.tab.commits);
+    for (let i = 0; i < 3; ++i) await write();
     await second.waitForFunction((seen) => globalThis.tab.commits > seen, before, bound);
     await isQuery(second);
+  }
+
+  /** Each has what the query has, by one connection. */
+  async function areOneWith(leader: Page, others: readonly Page[]): Promise<void> {
+    const all: Record<string, Page> = { leader, ...Object.fromEntries(others.entries()) };
+    await eventually('one of them has the connection', () => connected(all).join() === 'leader', 60_000);
+    await write();
+    for (const tab of [leader, ...others]) await isQuery(tab);
+    for (const tab of [leader, ...others]) await isLive(tab);
+    expect(connected(all)).toEqual(['leader']);
+  }
+
+  it('a_frozen_tab_that_has_the_connection_is_replaced_by_one_that_runs_and_follows_it_when_it_thaws', async () => {
+    const [first, second] = await twoTabs();
+    const sleep = await Frozen.of(first);
+    await leads(second);
     // One that comes while the first one sleeps finds who leads at once.
     const third = await openTab();
     await isLive(third);
     expect(connected({ second, third })).toEqual(['second']);
-
     await sleep.thaw();
-    await eventually('the first one has let its line go', () => connected({ first, second, third }).join() === 'second');
-    await isLive(first);
-    await write();
-    for (const tab of [first, second, third]) await isQuery(tab);
-    expect(connected({ first, second, third })).toEqual(['second']);
-
-    // The lock is one of all three still: whoever is next leads when the second one goes, and nobody else.
+    await areOneWith(second, [first, third]);
+    // Whoever is next leads when the second one goes, and nobody else.
     await second.close();
-    await eventually('another one leads', () => connected({ first, third }).length === 1);
+    await eventually('another one leads', () => connected({ first, third }).length === 1, 60_000);
     await write();
     for (const tab of [first, third]) await isQuery(tab);
     expect(connected({ first, third }).length).toBe(1);
-    await Promise.all([first.close(), third.close()]);
+    // A tab that is frozen alone goes on by itself.
+    await third.close();
+    const again = await Frozen.of(first);
+    await write();
+    await again.thaw();
+    await areOneWith(first, []);
+    await first.close();
+  });
+
+  it('a_tab_that_is_stopped_without_a_word_loses_the_connection_to_one_that_runs_and_follows_it_when_it_goes_on', async () => {
+    const [first, second] = await twoTabs();
+    const goOn = await stopProcess(first);
+    try {
+      // The second one does not hear the leader for two heartbeats, asks anew, and is not answered within its patience.
+      await second.evaluate(() => globalThis.tab.advance(41_000));
+      await isGreeting(second);
+      await second.evaluate(() => globalThis.tab.advance(21_000));
+      await leads(second);
+    } finally {
+      goOn();
+    }
+    await areOneWith(second, [first]);
+    await Promise.all([first.close(), second.close()]);
   });
 
   it('no_script_failed', () => {

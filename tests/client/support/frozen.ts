@@ -1,5 +1,5 @@
-// Pages that Chromium freezes as it does with hidden tabs: no timer rings and no message is heard until they are thawed; only the debugger
-// may still ask. A page that Playwright drives counts as seen, and what is seen is not frozen: for the time of its sleep that is taken
+// Pages that do not run. Chromium freezes hidden tabs: no timer rings and no WebSocket is heard until they are thawed; what other tabs
+// say is heard, and the debugger may ask. A page that Playwright drives counts as seen, and what is seen is not frozen: for the time of its sleep that is taken
 // back, in Playwright's own session, which is the one that asked for it.
 
 import playwright, { type CDPSession, type Page } from 'playwright-core';
@@ -42,4 +42,31 @@ export class Frozen {
     await eventually('the page runs', () => this.page.evaluate(() => !globalThis.isFrozen));
     await this.session.detach();
   }
+}
+
+interface Processes {
+  readonly processInfo: readonly { readonly type: string; readonly id: number }[];
+}
+
+/** The browser's processes that pages live in. */
+async function renderers(page: Page): Promise<number[]> {
+  const browser = page.context().browser();
+  if (browser === null) throw new Error('the page has no browser');
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = (await session.send('SystemInfo.getProcessInfo')) as Processes;
+  await session.detach();
+  return processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
+}
+
+/** Stops the process that a page lives in, which then does nothing at all; returns what lets it go on. */
+export async function stopProcess(page: Page): Promise<() => void> {
+  for (const id of await renderers(page)) {
+    process.kill(id, 'SIGSTOP');
+    // Of the right one no answer comes; every other one is let go on at once.
+    const answer = page.evaluate(() => true).catch(() => true);
+    const isOther = await Promise.race([answer, new Promise<boolean>((done) => setTimeout(() => done(false), 3_000))]);
+    if (!isOther) return () => void process.kill(id, 'SIGCONT');
+    process.kill(id, 'SIGCONT');
+  }
+  throw new Error('the page lives in no process of its browser');
 }

@@ -127,6 +127,35 @@ describe('tabs', () => {
     vi.unstubAllGlobals();
   });
 
+  it('a_tab_that_is_told_of_its_sleep_lets_the_lead_go_before_and_follows_or_leads_again_when_it_wakes', async () => {
+    const pages = [new EventTarget(), new EventTarget()];
+    const tabs = pages.map((page) => {
+      vi.stubGlobal('document', page);
+      return open();
+    });
+    vi.unstubAllGlobals();
+    const sleep = (page: number): boolean | undefined => pages[page]?.dispatchEvent(new Event('freeze'));
+    const wake = (page: number): boolean | undefined => pages[page]?.dispatchEvent(new Event('resume'));
+    const views = tabs.map((tab) => watch(tab));
+    await Promise.all(views.map((view) => view.whenReady()));
+    expect(server.connections).toBe(1);
+    sleep(0);
+    expect(tabs[0]?.status).toBe('offline');
+    server.ledger.write(server.random, '1');
+    await eventually('the other one leads', () => server.connections === 2 && views.every((view) => view.status === 'live' && isQuery(view)));
+    // It sleeps while nobody else runs: nobody leads, until one wakes.
+    wake(0);
+    sleep(0);
+    sleep(1);
+    expect(tabs[1]?.status).toBe('offline');
+    wake(0);
+    server.ledger.write(server.random, '1');
+    await eventually('who woke first leads', () => server.connections === 3 && views.every((view) => view.status === 'live' && isQuery(view)));
+    wake(1);
+    tabs[0]?.close();
+    await eventually('the other one has waited for its turn', () => server.connections === 4 && views[1]?.status === 'live');
+  });
+
   it('tabs_whose_gateway_is_away_wait_for_the_one_that_leads', async () => {
     server.cut();
     await server.close();
