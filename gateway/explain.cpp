@@ -61,10 +61,7 @@ projection::StoryBounds bounds_of(const Prepared& asked) {
 }
 
 pg::ConnectOptions connect_options(const std::string& conninfo, std::chrono::milliseconds time_max) {
-  pg::ConnectOptions out;
-  out.conninfo = conninfo;
-  out.application_name = "viewgate explain";
-  out.connect_time_max = time_max;
+  pg::ConnectOptions out = pg::connect_options(conninfo, "viewgate explain", time_max);
   out.statement_timeout = time_max;
   return out;
 }

@@ -22,14 +22,6 @@ namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds watch_interval{200};
 
-ledger::pg::ConnectOptions connect_options(const LogDeskOptions& options) {
-  ledger::pg::ConnectOptions out;
-  out.conninfo = options.conninfo;
-  out.application_name = "viewgate log";
-  out.connect_time_max = options.time_max;
-  return out;
-}
-
 ledger::StoreOptions store_options(const LogDeskOptions& options) {
   ledger::StoreOptions out;
   out.part_bytes_max = options.part_bytes_max;
@@ -46,7 +38,8 @@ class LogDesk::Loop {
         verifier_(verifier),
         watch_(io_),
         work_(asio::make_work_guard(io_)),
-        pool_(io_.get_executor(), connect_options(options), options.concurrent),
+        pool_(io_.get_executor(), ledger::pg::connect_options(options.conninfo, "viewgate log", options.time_max),
+              options.concurrent),
         store_(pool_, store_options(options)),
         thread_([this] { io_.run(); }) {}
 

@@ -11,16 +11,9 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr const char* application_name = "viewgate access";
 constexpr std::size_t ticket_connections_max = 2;
 constexpr std::size_t ticket_lookups_max = 256;  // by strangers; more are told at once
-
-pg::ConnectOptions connect_options(std::string conninfo, std::chrono::milliseconds time_max) {
-  pg::ConnectOptions out;
-  out.conninfo = std::move(conninfo);
-  out.application_name = "viewgate access";
-  out.connect_time_max = time_max;
-  return out;
-}
 
 }  // namespace
 
@@ -35,8 +28,8 @@ struct AccessStore::State {
   State(asio::io_context& io, std::string conninfo, AccessStoreOptions options_)
       : executor(io.get_executor()),
         options(options_),
-        tickets(executor, connect_options(conninfo, options_.time_max), ticket_connections_max),
-        revocations(executor, connect_options(std::move(conninfo), options_.time_max), 1) {}
+        tickets(executor, pg::connect_options(conninfo, application_name, options_.time_max), ticket_connections_max),
+        revocations(executor, pg::connect_options(std::move(conninfo), application_name, options_.time_max), 1) {}
 
   using Done = std::function<void(Result<pg::Rows>)>;
   using IsWanted = std::function<bool()>;

@@ -233,11 +233,7 @@ class Doctor {
 
  private:
   pg::Task<void> connect(pg::Connection& connection) {
-    pg::ConnectOptions options;
-    options.conninfo = conninfo_;
-    options.application_name = "viewgate doctor";
-    options.connect_time_max = options_.time_max;
-    return connection.connect(std::move(options));
+    return connection.connect(pg::connect_options(conninfo_, "viewgate doctor", options_.time_max));
   }
 
   /// A check that fails to be asked is a finding itself.

@@ -1,16 +1,11 @@
 #include "ledger/housekeeper.hpp"
 
 #include <algorithm>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
-#include "ledger/spawn.hpp"
 
 namespace viewgate::ledger {
 namespace {
 
 namespace asio = boost::asio;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kPruneBatch = 1000;   // commits deleted in one transaction
 constexpr int kSpacesPerAsk = 500;  // to be pruned
@@ -34,41 +29,17 @@ LedgerSize read_sizes(const pg::Row& row, std::uint64_t looks) {
 }  // namespace
 
 Housekeeper::Housekeeper(asio::any_io_executor executor, std::string conninfo, HousekeeperOptions options)
-    : executor_(std::move(executor)),
-      conninfo_(std::move(conninfo)),
-      options_(options),
-      connection_(executor_),
-      timer_(executor_) {}
+    : Rounds(std::move(executor), pg::connect_options(std::move(conninfo), "viewgate housekeeping", options.time_max)),
+      options_(options) {}
 
-void Housekeeper::start() { spawn(executor_, run(shared_from_this())); }
-
-void Housekeeper::stop() {
-  stopped_ = true;
-  timer_.cancel();
-  connection_.close();
-}
-
-asio::awaitable<void> Housekeeper::run(std::shared_ptr<Housekeeper> self) {
-  while (!self->stopped_) {
-    Result<void> done;
-    try {
-      done = co_await self->turn();
-    } catch (const Failure& failure) {
-      done = failure.error();
-    }
-    if (self->stopped_) co_return;
-    // What failed is tried again next time; that the database cannot be reached is the tailer's to tell.
-    if (!done) {
-      if (done.error().code != errc::unavailable) self->note("housekeeping", done.error());
-      self->connection_.close();
-      const Clock::time_point later = Clock::now() + self->options_.captures_interval;
-      self->captures_at_ = std::max(self->captures_at_, later);
-      self->size_at_ = std::max(self->size_at_, later);
-    }
-    self->timer_.expires_at(std::min({self->captures_at_, self->prune_at_, self->size_at_}));
-    boost::system::error_code ignored;
-    co_await self->timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+/// What failed is tried again next time; that the database cannot be reached is the tailer's to tell.
+Housekeeper::Clock::time_point Housekeeper::next_turn(const Result<void>& done) {
+  if (!done) {
+    if (done.error().code != errc::unavailable) note("housekeeping", done.error());
+    const Clock::time_point later = Clock::now() + options_.captures_interval;
+    for (Clock::time_point* each : {&captures_at_, &prune_at_, &size_at_}) *each = std::max(*each, later);
   }
+  return std::min({captures_at_, prune_at_, size_at_});
 }
 
 void Housekeeper::note(std::string doing, const Error& error) {
@@ -81,14 +52,6 @@ pg::Task<void> Housekeeper::turn() {
   const Clock::time_point now = Clock::now();
   const bool prune_due = now >= prune_at_;
   if (prune_due) prune_at_ = now + options_.prune_interval;
-  if (!connection_.is_idle()) {
-    pg::ConnectOptions connect;
-    connect.conninfo = conninfo_;
-    connect.application_name = "viewgate housekeeping";
-    connect.connect_time_max = options_.time_max;
-    auto connected = co_await connection_.connect(std::move(connect));
-    if (!connected) co_return connected.error();
-  }
   auto watched = co_await check_and_measure();
   if (!watched) co_return watched.error();
   if (!prune_due) co_return Result<void>();
@@ -105,19 +68,19 @@ pg::Task<void> Housekeeper::turn() {
 }
 
 pg::Task<pg::Rows> Housekeeper::ask(std::string sql, pg::Params params) {
-  return connection_.exec(std::move(sql), std::move(params), kPatience * options_.time_max);
+  return connection().exec(std::move(sql), std::move(params), kPatience * options_.time_max);
 }
 
 /// When they are due. What fails is noted, and an error only where the connection is gone.
 pg::Task<void> Housekeeper::check_and_measure() {
   auto checked = co_await check_captures();
   if (!checked) {
-    if (!connection_.is_idle()) co_return checked.error();
+    if (!connection().is_idle()) co_return checked.error();
     note("check_captures", checked.error());
   }
   auto measured = co_await measure();
   if (!measured) {
-    if (!connection_.is_idle()) co_return measured.error();
+    if (!connection().is_idle()) co_return measured.error();
     note("measure", measured.error());
   }
   co_return Result<void>();
@@ -167,7 +130,7 @@ pg::Task<void> Housekeeper::prune_spaces() {
       pruned_through_ = (*due)[i].string(0);
       auto pruned = co_await prune_space((*due)[i].string(1), (*due)[i].string(2));
       if (pruned) continue;
-      if (!connection_.is_idle()) co_return pruned.error();
+      if (!connection().is_idle()) co_return pruned.error();
       note("prune space '" + (*due)[i].string(1) + "'", pruned.error());
     }
     if (due->size() < kSpacesPerAsk) break;

@@ -5,16 +5,14 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "ledger/housekeeping_failures.hpp"
 #include "ledger/ledger_size.hpp"
 #include "ledger/pg/connection.hpp"
+#include "ledger/rounds.hpp"
 
 namespace viewgate::ledger {
 
@@ -25,21 +23,18 @@ struct HousekeeperOptions {
   std::chrono::milliseconds time_max{10000};
 };
 
-class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
+class Housekeeper final : public Rounds {
  public:
   Housekeeper(boost::asio::any_io_executor executor, std::string conninfo, HousekeeperOptions options);
-
-  void start();
-  void stop();
 
   [[nodiscard]] std::uint64_t pruned() const { return pruned_; }
   [[nodiscard]] const LedgerSize& size() const { return size_; }
   [[nodiscard]] const HousekeepingFailures& failures() const { return failures_; }
 
  private:
-  static boost::asio::awaitable<void> run(std::shared_ptr<Housekeeper> self);
   /// Each of the three, also where another fails. Errors: the connection is gone, and with it what was left to do.
-  pg::Task<void> turn();
+  pg::Task<void> turn() override;
+  Clock::time_point next_turn(const Result<void>& done) override;
   void note(std::string doing, const Error& error);
   pg::Task<void> check_and_measure();
   pg::Task<void> check_captures();
@@ -49,19 +44,14 @@ class Housekeeper : public std::enable_shared_from_this<Housekeeper> {
   pg::Task<void> prune_space(std::string space, std::string kept);
   pg::Task<pg::Rows> ask(std::string sql, pg::Params params = {});
 
-  boost::asio::any_io_executor executor_;
-  const std::string conninfo_;
   const HousekeeperOptions options_;
-  pg::Connection connection_;
-  boost::asio::steady_timer timer_;
-  std::chrono::steady_clock::time_point captures_at_{};
-  std::chrono::steady_clock::time_point prune_at_{};
-  std::chrono::steady_clock::time_point size_at_{};
+  Clock::time_point captures_at_{};
+  Clock::time_point prune_at_{};
+  Clock::time_point size_at_{};
   std::uint64_t pruned_ = 0;
   LedgerSize size_;
   HousekeepingFailures failures_;
   std::string pruned_through_;  ///< a round that was cut short: the next one begins behind this space
-  bool stopped_ = false;
 };
 
 }  // namespace viewgate::ledger

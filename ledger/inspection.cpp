@@ -5,6 +5,7 @@
 
 #include "ledger/part_builder.hpp"
 #include "ledger/pg/pool.hpp"
+#include "ledger/settled.hpp"
 #include "ledger/spawn.hpp"
 
 namespace viewgate::ledger {
@@ -58,14 +59,6 @@ enum Column {
   column_key
 };
 
-pg::ConnectOptions connect_options(std::string conninfo, std::chrono::milliseconds time_max) {
-  pg::ConnectOptions out;
-  out.conninfo = std::move(conninfo);
-  out.application_name = "viewgate inspector";
-  out.connect_time_max = time_max;
-  return out;
-}
-
 CommitSeen commit_of(const pg::Row& row) {
   CommitSeen out;
   out.sequence = Sequence{row.integer(column_sequence)};
@@ -111,7 +104,7 @@ struct Inspection::State {
   State(asio::io_context& io, std::string conninfo, std::chrono::milliseconds time_max_)
       : executor(io.get_executor()),
         time_max(time_max_),
-        pool(executor, connect_options(std::move(conninfo), time_max_), connections_max) {}
+        pool(executor, pg::connect_options(std::move(conninfo), "viewgate inspector", time_max_), connections_max) {}
 
   static pg::Task<std::vector<NodeSeen>> read_nodes(std::shared_ptr<State> self) {
     auto lease = co_await self->pool.acquire(self->time_max);
@@ -147,13 +140,7 @@ struct Inspection::State {
 
   template <class T>
   static asio::awaitable<void> run(pg::Task<T> task, Done<T> done) {
-    std::optional<Result<T>> result;
-    try {
-      result.emplace(co_await std::move(task));
-    } catch (const Failure& failure) {
-      result.emplace(failure.error());
-    }
-    done(std::move(*result));
+    done(co_await settled(std::move(task)));
   }
 
   const asio::any_io_executor executor;

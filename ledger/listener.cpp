@@ -46,10 +46,7 @@ asio::awaitable<void> Listener::run(std::shared_ptr<Listener> self) {
 }
 
 pg::Task<void> Listener::listen() {
-  pg::ConnectOptions connect;
-  connect.conninfo = options_.conninfo;
-  connect.application_name = "viewgate listen";
-  connect.connect_time_max = options_.time_max;
+  pg::ConnectOptions connect = pg::connect_options(options_.conninfo, "viewgate listen", options_.time_max);
   auto connected = co_await connection_.connect(std::move(connect));
   if (!connected) co_return connected.error();
   std::string command = "listen viewgate";

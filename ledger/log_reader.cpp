@@ -7,6 +7,7 @@
 #include "ledger/part_builder.hpp"
 #include "ledger/pg/pool.hpp"
 #include "ledger/planted.hpp"
+#include "ledger/settled.hpp"
 #include "ledger/spawn.hpp"
 #include "ledger/standing.hpp"
 
@@ -18,14 +19,6 @@ using Milliseconds = std::chrono::milliseconds;
 
 // A commit of a million changes is sorted by the server before its first row comes; a dead server is found by TCP.
 constexpr int kSilenceShare = 6;
-
-pg::ConnectOptions connect_options(const std::string& conninfo, const ReaderOptions& options, const char* name) {
-  pg::ConnectOptions out;
-  out.conninfo = conninfo;
-  out.application_name = name;
-  out.connect_time_max = options.time_max;
-  return out;
-}
 
 Milliseconds time_left(Clock::time_point deadline) {
   return std::max(Milliseconds(1), std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()));
@@ -40,8 +33,9 @@ class Reader::Work : public std::enable_shared_from_this<Work> {
   Work(boost::asio::io_context& io, const std::string& conninfo, ReaderOptions options)
       : executor_(io.get_executor()),
         options_(options),
-        readers_(executor_, connect_options(conninfo, options, "viewgate read"), options.connections_max),
-        lockers_(executor_, connect_options(conninfo, options, "viewgate snapshot"), options.connections_max) {}
+        readers_(executor_, pg::connect_options(conninfo, "viewgate read", options.time_max), options.connections_max),
+        lockers_(executor_, pg::connect_options(conninfo, "viewgate snapshot", options.time_max),
+                 options.connections_max) {}
 
   [[nodiscard]] pg::PoolStats pool() const { return readers_.stats(); }
 
@@ -69,36 +63,21 @@ class Reader::Work : public std::enable_shared_from_this<Work> {
  private:
   static boost::asio::awaitable<void> run_receipts(std::shared_ptr<Work> self, ReceiptsQuery query,
                                                    std::function<void(Result<ReceiptsPage>)> done) {
-    Result<ReceiptsPage> outcome = Error{};
-    try {
-      outcome = co_await self->receipts(std::move(query));
-    } catch (const Failure& failure) {
-      outcome = failure.error();
-    }
+    auto outcome = co_await settled(self->receipts(std::move(query)));
     if (!self->stopped_) done(std::move(outcome));
   }
 
   static boost::asio::awaitable<void> run_read(std::shared_ptr<Work> self, std::string space, Position after,
                                                std::size_t bytes_max, std::function<void(CommitPartPtr)> on_part,
                                                std::function<void(Result<Position>)> done) {
-    Result<Position> outcome = Error{};
-    try {
-      outcome = co_await self->read(std::move(space), after, bytes_max, std::move(on_part));
-    } catch (const Failure& failure) {
-      outcome = failure.error();
-    }
+    auto outcome = co_await settled(self->read(std::move(space), after, bytes_max, std::move(on_part)));
     if (!self->stopped_) done(std::move(outcome));
   }
 
   static boost::asio::awaitable<void> run_snapshot(std::shared_ptr<Work> self, SnapshotQuery query,
                                                    Milliseconds time_max, std::function<bool(std::string_view)> on_row,
                                                    std::function<void(Result<Position>)> done) {
-    Result<Position> outcome = Error{};
-    try {
-      outcome = co_await self->snapshot(std::move(query), Clock::now() + time_max, std::move(on_row));
-    } catch (const Failure& failure) {
-      outcome = failure.error();
-    }
+    auto outcome = co_await settled(self->snapshot(std::move(query), Clock::now() + time_max, std::move(on_row)));
     if (!self->stopped_) done(std::move(outcome));
   }
 

@@ -1,17 +1,16 @@
 #include "ledger/mutator.hpp"
 
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <deque>
-#include <map>
 
 #include "ledger/mutation_plan.hpp"
+#include "ledger/mutation_queue.hpp"
 #include "ledger/mutation_write.hpp"
 #include "ledger/pg/pool.hpp"
+#include "ledger/settled.hpp"
 #include "ledger/spawn.hpp"
 
 namespace viewgate::ledger {
@@ -23,26 +22,17 @@ using Done = std::function<void(Result<MutationAnswer>)>;
 
 constexpr std::chrono::milliseconds kRetryPause{5};
 constexpr std::int64_t kBellArmed = 2;
-constexpr std::size_t kSharedMin = 16;  ///< so many spaces are not worth two transactions
 
 pg::ConnectOptions connect_options(const std::string& conninfo, const MutatorOptions& options) {
-  pg::ConnectOptions out;
-  out.conninfo = conninfo;
-  out.application_name = "viewgate write";
-  out.connect_time_max = options.time_max;
+  pg::ConnectOptions out = pg::connect_options(conninfo, "viewgate write", options.time_max);
   out.lock_timeout = options.lock_time_max;
   out.idle_in_transaction_timeout = options.idle_time_max;
   out.planner_settings = "set plan_cache_mode = force_generic_plan";
   return out;
 }
 
-/// What it holds while it waits, roughly.
-std::size_t bytes_of(const MutationRequest& request) {
-  std::size_t out = sizeof(MutationRequest) + request.body.size() + request.fields.size();
-  for (const Mutation& mutation : request.mutations) {
-    out += sizeof(Mutation) + mutation.key.size() + mutation.value.size() + mutation.bases.size() * sizeof(Base);
-  }
-  return out;
+MutationQueueLimits queue_limits(const MutatorOptions& options) {
+  return {options.batch_max, options.batch_bytes_max, options.waiting_max, options.waiting_bytes_max};
 }
 
 /// Passes by itself: the same transaction may succeed when it is run again.
@@ -64,25 +54,20 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
         bounds_{options.record_bytes_max, options.effect_bytes_max},
         on_committed_(std::move(on_committed)),
         writers_(executor_, connect_options(conninfo, options), options.connections_max),
-        bell_(executor_, connect_options(conninfo, options), 1) {}
+        bell_(executor_, connect_options(conninfo, options), 1),
+        queue_(queue_limits(options)) {}
 
   void mutate(MutationRequest request, WriteRulesPtr rules, Done done) {
     if (stopped_) return;
     if (std::string fault = request_fault(request); !fault.empty()) {
       return refuse(std::move(done), Error{errc::invalid_mutation, "", std::move(fault)});
     }
-    const std::string name = request.space;
     const std::size_t bytes = bytes_of(request);
-    const auto known = spaces_.find(name);
-    const bool is_full = known != spaces_.end() && known->second.waiting.size() >= options_.waiting_max;
-    if (is_full || waiting_bytes_ + bytes > options_.waiting_bytes_max) {
-      return refuse(std::move(done), Error{errc::unavailable, "", "too many mutations of space '" + name + "' wait"});
+    if (!queue_.has_room_for(request.space, bytes)) {
+      const std::string detail = "too many mutations of space '" + request.space + "' wait";
+      return refuse(std::move(done), Error{errc::unavailable, "", detail});
     }
-    waiting_bytes_ += bytes;
-    ++stats_.waiting;
-    Space& space = spaces_[name];
-    space.waiting.push_back(Pending{std::move(request), std::move(rules), std::move(done), bytes});
-    if (space.state == SpaceState::idle) make_ready(name, space);
+    queue_.add(PendingMutation{std::move(request), std::move(rules), std::move(done), bytes});
     start_lane();
   }
 
@@ -99,31 +84,15 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
 
   [[nodiscard]] MutatorStats stats() const {
     MutatorStats out = stats_;
+    out.waiting = queue_.waiting();
     out.pool = writers_.stats();
     return out;
   }
 
  private:
-  struct Pending {
-    MutationRequest request;
-    WriteRulesPtr rules;
-    Done done;
-    std::size_t bytes = 0;
-  };
-  enum class SpaceState : std::uint8_t { idle, ready, written };
-  struct Space {
-    std::deque<Pending> waiting;
-    SpaceState state = SpaceState::idle;
-    /// A transaction of several spaces failed with it: the next one is its own, and may wait for locks.
-    bool is_alone = false;
-  };
-  struct Batch {
-    MutationBatch content;  ///< points into `pending`
-    std::vector<Pending> pending;
-  };
-
   static asio::awaitable<void> run_lane(std::shared_ptr<Work> self);
   static asio::awaitable<void> run_lookup(std::shared_ptr<Work> self, MutationLookup lookup, Done done);
+  pg::Task<MutationAnswer> leased_lookup(const MutationLookup& lookup);
   static asio::awaitable<void> run_bell(std::shared_ptr<Work> self);
 
   void refuse(Done done, Error error) {
@@ -133,22 +102,13 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
     });
   }
 
-  void make_ready(const std::string& name, Space& space) {
-    space.state = SpaceState::ready;
-    ready_.push_back(name);
-  }
   void start_lane();
-  Batch take();
-  void take_from(Space& space, std::vector<Pending>& pending, std::size_t& bytes);
-  void give_back(Batch& batch, std::size_t from);
-  void finish(const std::vector<std::string>& spaces, bool was_alone);
-  asio::awaitable<void> write(Batch& batch);
-  asio::awaitable<void> write_singly(Batch& batch);
-  static Batch batch_of(std::vector<Pending> pending);
-  pg::Task<MutationPlan> write_again(Batch& batch);
-  pg::Task<MutationPlan> write_once(Batch& batch);
-  void answer(Batch& batch, MutationPlan plan);
-  void fail(Batch& batch, const Error& error);
+  asio::awaitable<void> write(PendingBatch& batch);
+  asio::awaitable<void> write_singly(PendingBatch& batch);
+  pg::Task<MutationPlan> write_again(PendingBatch& batch);
+  pg::Task<MutationPlan> write_once(PendingBatch& batch);
+  void answer(PendingBatch& batch, MutationPlan plan);
+  void fail(PendingBatch& batch, const Error& error);
   void committed(std::int64_t bell);
   asio::awaitable<void> pause(std::chrono::milliseconds time);
 
@@ -158,11 +118,9 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
   const std::function<void()> on_committed_;
   pg::Pool writers_;
   pg::Pool bell_;  ///< NOTIFY takes a lock over the whole database: on a connection, and in transactions, of its own
-  std::map<std::string, Space> spaces_;
-  std::deque<std::string> ready_;  ///< spaces in which requests wait and that nobody writes
-  std::size_t lanes_ = 0;          ///< transactions side by side
+  MutationQueue queue_;
+  std::size_t lanes_ = 0;  ///< transactions side by side
   bool is_lane_starting_ = false;
-  std::size_t waiting_bytes_ = 0;
   bool is_ringing_ = false;
   bool stopped_ = false;
   MutatorStats stats_;
@@ -170,7 +128,7 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
 
 /// One more transaction side by side with the others, if there may be. It takes all that has become ready when it begins.
 void Mutator::Work::start_lane() {
-  if (is_lane_starting_ || ready_.empty() || lanes_ >= options_.connections_max) return;
+  if (is_lane_starting_ || !queue_.is_ready() || lanes_ >= options_.connections_max) return;
   is_lane_starting_ = true;
   ++lanes_;
   spawn(executor_, run_lane(shared_from_this()));
@@ -178,90 +136,17 @@ void Mutator::Work::start_lane() {
 
 asio::awaitable<void> Mutator::Work::run_lane(std::shared_ptr<Work> self) {
   self->is_lane_starting_ = false;
-  while (!self->stopped_ && !self->ready_.empty()) {
-    Batch batch = self->take();
+  while (!self->stopped_ && self->queue_.is_ready()) {
+    PendingBatch batch = self->queue_.take();
     self->start_lane();
     co_await self->write(batch);
   }
   --self->lanes_;
 }
 
-/// Requests of the spaces that have waited longest, up to the limits of a batch. The spaces stand in the order of
-/// their names: all nodes lock in one order.
-Mutator::Work::Batch Mutator::Work::take() {
-  std::vector<Pending> pending;
-  std::size_t bytes = 0;
-  // Half of many: the database has more than one core, and one transaction's flush is another's time to work.
-  const std::size_t leave =
-      ready_.size() > kSharedMin ? ready_.size() - std::max(kSharedMin, (ready_.size() + 1) / 2) : 0;
-  while (ready_.size() > leave && pending.size() < options_.batch_max) {
-    Space& space = spaces_[ready_.front()];
-    const bool has_room = pending.empty() || bytes + space.waiting.front().bytes <= options_.batch_bytes_max;
-    if (!has_room || (space.is_alone && !pending.empty())) break;
-    space.state = SpaceState::written;
-    ready_.pop_front();
-    take_from(space, pending, bytes);
-    if (space.is_alone) break;
-  }
-  return batch_of(std::move(pending));
-}
-
-void Mutator::Work::take_from(Space& space, std::vector<Pending>& pending, std::size_t& bytes) {
-  while (!space.waiting.empty() && pending.size() < options_.batch_max) {
-    Pending& next = space.waiting.front();
-    if (!pending.empty() && bytes + next.bytes > options_.batch_bytes_max) break;
-    bytes += next.bytes;
-    waiting_bytes_ -= next.bytes;
-    --stats_.waiting;
-    pending.push_back(std::move(next));
-    space.waiting.pop_front();
-  }
-}
-
-Mutator::Work::Batch Mutator::Work::batch_of(std::vector<Pending> pending) {
-  Batch out;
-  out.pending = std::move(pending);
-  std::vector<std::string>& spaces = out.content.spaces;
-  for (const Pending& each : out.pending) spaces.push_back(each.request.space);
-  // Not by std::ranges: clang 14, which builds the fuzzers, does not compile what GCC 12 has of it.
-  std::sort(spaces.begin(), spaces.end());
-  spaces.erase(std::unique(spaces.begin(), spaces.end()), spaces.end());
-  for (const Pending& each : out.pending) {
-    const auto space = std::lower_bound(spaces.begin(), spaces.end(), each.request.space);
-    out.content.requests.push_back(
-        MutationToPlan{&each.request, each.rules.get(), static_cast<std::size_t>(space - spaces.begin())});
-  }
-  return out;
-}
-
-/// The spaces may be written again.
-void Mutator::Work::finish(const std::vector<std::string>& spaces, bool was_alone) {
-  for (const std::string& name : spaces) {
-    const auto found = spaces_.find(name);
-    if (was_alone) found->second.is_alone = false;
-    if (found->second.waiting.empty()) {
-      spaces_.erase(found);
-    } else {
-      make_ready(name, found->second);
-    }
-  }
-  start_lane();
-}
-
-/// The requests from the nth on wait again, before those that came after them.
-void Mutator::Work::give_back(Batch& batch, std::size_t from) {
-  while (batch.pending.size() > from) {
-    Pending& pending = batch.pending.back();
-    waiting_bytes_ += pending.bytes;
-    ++stats_.waiting;
-    spaces_[pending.request.space].waiting.push_front(std::move(pending));
-    batch.pending.pop_back();
-  }
-}
-
 /// A batch that the database refuses for good is run again in smaller ones, down to single requests: one must not take
 /// the others with it.
-asio::awaitable<void> Mutator::Work::write(Batch& batch) {
+asio::awaitable<void> Mutator::Work::write(PendingBatch& batch) {
   const std::vector<std::string> spaces = batch.content.spaces;
   const bool is_shared = spaces.size() > 1;
   auto plan = co_await write_again(batch);
@@ -270,21 +155,23 @@ asio::awaitable<void> Mutator::Work::write(Batch& batch) {
     answer(batch, std::move(*plan));
   } else if (is_shared && plan.error().code != errc::unavailable) {
     // Each space gets a transaction of its own, so that what holds one up, or is wrong with it, is no affair of the others.
-    for (const std::string& name : spaces) spaces_[name].is_alone = true;
-    give_back(batch, 0);
+    queue_.keep_alone(spaces);
+    queue_.give_back(batch, 0);
   } else if (is_passing(plan.error().code) || batch.pending.size() == 1) {
     fail(batch, as_answer(plan.error()));
   } else {
     co_await write_singly(batch);
   }
-  if (!stopped_) finish(spaces, !is_shared);
+  if (stopped_) co_return;
+  queue_.finish(spaces);
+  start_lane();
 }
 
-asio::awaitable<void> Mutator::Work::write_singly(Batch& batch) {
-  for (Pending& pending : batch.pending) {
-    std::vector<Pending> one;
+asio::awaitable<void> Mutator::Work::write_singly(PendingBatch& batch) {
+  for (PendingMutation& pending : batch.pending) {
+    std::vector<PendingMutation> one;
     one.push_back(std::move(pending));
-    Batch single = batch_of(std::move(one));
+    PendingBatch single = batch_of(std::move(one));
     auto plan = co_await write_again(single);
     if (stopped_) co_return;
     if (plan) {
@@ -295,15 +182,10 @@ asio::awaitable<void> Mutator::Work::write_singly(Batch& batch) {
   }
 }
 
-pg::Task<MutationPlan> Mutator::Work::write_again(Batch& batch) {
+pg::Task<MutationPlan> Mutator::Work::write_again(PendingBatch& batch) {
   const Clock::time_point end = Clock::now() + options_.time_max;
   for (int attempt = 1;; ++attempt) {
-    Result<MutationPlan> plan = Error{};
-    try {
-      plan = co_await write_once(batch);
-    } catch (const Failure& failure) {
-      plan = failure.error();
-    }
+    auto plan = co_await settled(write_once(batch));
     if (plan || stopped_ || attempt >= options_.attempts_max || Clock::now() >= end) co_return plan;
     const bool is_shared = batch.content.spaces.size() > 1;
     const errc why = plan.error().code;
@@ -313,7 +195,7 @@ pg::Task<MutationPlan> Mutator::Work::write_again(Batch& batch) {
   }
 }
 
-pg::Task<MutationPlan> Mutator::Work::write_once(Batch& batch) {
+pg::Task<MutationPlan> Mutator::Work::write_once(PendingBatch& batch) {
   auto lease = co_await writers_.acquire(options_.time_max);
   if (!lease) co_return lease.error();
   pg::Connection& connection = **lease;
@@ -338,8 +220,8 @@ pg::Task<MutationPlan> Mutator::Work::write_once(Batch& batch) {
 }
 
 /// Callbacks may stop the work, or ask for more.
-void Mutator::Work::answer(Batch& batch, MutationPlan plan) {
-  give_back(batch, plan.answers.size());
+void Mutator::Work::answer(PendingBatch& batch, MutationPlan plan) {
+  queue_.give_back(batch, plan.answers.size());
   for (std::size_t i = 0; i < batch.pending.size() && !stopped_; ++i) {
     Result<MutationAnswer>& answer = plan.answers[i];
     if (!answer) {
@@ -353,8 +235,8 @@ void Mutator::Work::answer(Batch& batch, MutationPlan plan) {
   }
 }
 
-void Mutator::Work::fail(Batch& batch, const Error& error) {
-  for (Pending& pending : batch.pending) {
+void Mutator::Work::fail(PendingBatch& batch, const Error& error) {
+  for (PendingMutation& pending : batch.pending) {
     if (stopped_) return;
     ++stats_.failures;
     pending.done(error);
@@ -380,18 +262,14 @@ asio::awaitable<void> Mutator::Work::run_bell(std::shared_ptr<Work> self) {
 }
 
 asio::awaitable<void> Mutator::Work::run_lookup(std::shared_ptr<Work> self, MutationLookup lookup, Done done) {
-  Result<MutationAnswer> answer = Error{};
-  try {
-    auto lease = co_await self->writers_.acquire(self->options_.time_max);
-    if (lease) {
-      answer = co_await look_up(**lease, lookup, self->options_.time_max);
-    } else {
-      answer = lease.error();
-    }
-  } catch (const Failure& failure) {
-    answer = failure.error();
-  }
+  auto answer = co_await settled(self->leased_lookup(lookup));
   if (!self->stopped_) done(std::move(answer));
+}
+
+pg::Task<MutationAnswer> Mutator::Work::leased_lookup(const MutationLookup& lookup) {
+  auto lease = co_await writers_.acquire(options_.time_max);
+  if (!lease) co_return lease.error();
+  co_return co_await look_up(**lease, lookup, options_.time_max);
 }
 
 asio::awaitable<void> Mutator::Work::pause(std::chrono::milliseconds time) {

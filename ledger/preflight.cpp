@@ -56,10 +56,7 @@ pg::Task<void> probe_pooler(pg::Connection& first, pg::Connection& second, std::
 pg::Task<void> check(boost::asio::any_io_executor executor, std::string conninfo, PreflightOptions options) {
   pg::Connection first(executor);
   pg::Connection second(executor);
-  pg::ConnectOptions connect;
-  connect.conninfo = std::move(conninfo);
-  connect.application_name = "viewgate preflight";
-  connect.connect_time_max = options.time_max;
+  const pg::ConnectOptions connect = pg::connect_options(std::move(conninfo), "viewgate preflight", options.time_max);
   auto connected = co_await first.connect(connect);
   if (!connected) co_return connected.error();
   auto facts = co_await ask_facts(first, options.time_max);

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "ledger/pg/pool.hpp"
+#include "ledger/settled.hpp"
 #include "ledger/spawn.hpp"
 
 namespace viewgate::ledger {
@@ -110,7 +111,7 @@ class Registry::Work : public std::enable_shared_from_this<Work> {
   Work(asio::io_context& io, std::string conninfo, std::chrono::milliseconds time_max)
       : executor_(io.get_executor()),
         time_max_(time_max),
-        pool_(executor_, options(std::move(conninfo), time_max), 1) {}
+        pool_(executor_, pg::connect_options(std::move(conninfo), "viewgate registry", time_max), 1) {}
 
   void stop() {
     stopped_ = true;
@@ -131,30 +132,19 @@ class Registry::Work : public std::enable_shared_from_this<Work> {
   pg::Task<void> uncapture(pg::Connection& connection, std::string table);
 
  private:
-  static pg::ConnectOptions options(std::string conninfo, std::chrono::milliseconds time_max) {
-    pg::ConnectOptions out;
-    out.conninfo = std::move(conninfo);
-    out.application_name = "viewgate registry";
-    out.connect_time_max = time_max;
-    return out;
-  }
-
   template <class T>
   static asio::awaitable<void> run(std::shared_ptr<Work> self,
                                    std::function<pg::Task<T>(Work&, pg::Connection&)> question, Done<T> done) {
-    Result<T> outcome = Error{};
-    try {
-      // Several may wait for the one connection: each of the others may take its time.
-      auto lease = co_await self->pool_.acquire(10 * self->time_max_);
-      if (lease) {
-        outcome = co_await question(*self, **lease);
-      } else {
-        outcome = lease.error();
-      }
-    } catch (const Failure& failure) {
-      outcome = failure.error();
-    }
+    Result<T> outcome = co_await settled(self->ask_leased<T>(question));
     if (!self->stopped_) done(std::move(outcome));
+  }
+
+  template <class T>
+  pg::Task<T> ask_leased(const std::function<pg::Task<T>(Work&, pg::Connection&)>& question) {
+    // Several may wait for the one connection: each of the others may take its time.
+    auto lease = co_await pool_.acquire(10 * time_max_);
+    if (!lease) co_return lease.error();
+    co_return co_await question(*this, **lease);
   }
 
   pg::Task<std::string> resolve(pg::Connection& connection, std::string table);

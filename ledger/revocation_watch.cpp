@@ -1,12 +1,8 @@
 #include "ledger/revocation_watch.hpp"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
-#include "ledger/pg/connection.hpp"
-#include "ledger/spawn.hpp"
+#include "ledger/rounds.hpp"
 
 namespace viewgate::ledger {
 namespace {
@@ -25,60 +21,28 @@ std::chrono::sys_seconds time_of(std::int64_t epoch) { return std::chrono::sys_s
 
 }  // namespace
 
-class RevocationWatch::Runner : public std::enable_shared_from_this<Runner> {
+class RevocationWatch::Runner final : public Rounds {
  public:
   Runner(asio::io_context& io, std::string conninfo, RevocationWatchOptions options)
-      : executor_(io.get_executor()),
-        conninfo_(std::move(conninfo)),
-        options_(options),
-        connection_(executor_),
-        timer_(executor_) {}
+      : Rounds(io.get_executor(), pg::connect_options(std::move(conninfo), "viewgate revocations", options.time_max)),
+        options_(options) {}
 
   void start(OnRevoked on_revoked) {
     on_revoked_ = std::move(on_revoked);
-    spawn(executor_, run(shared_from_this()));
-  }
-
-  void stop() {
-    stopped_ = true;
-    timer_.cancel();
-    connection_.close();
+    Rounds::start();
   }
 
  private:
-  static asio::awaitable<void> run(std::shared_ptr<Runner> self) {
-    while (!self->stopped_) {
-      bool failed = false;
-      try {
-        auto done = co_await self->ask();
-        failed = !done;
-      } catch (const Failure&) {
-        failed = true;
-      }
-      if (failed) self->connection_.close();
-      if (self->stopped_) co_return;
-      self->timer_.expires_after(self->options_.interval);
-      boost::system::error_code ignored;
-      co_await self->timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    }
-  }
-
-  pg::Task<void> ask() {
-    if (!connection_.is_idle()) {
-      pg::ConnectOptions connect;
-      connect.conninfo = conninfo_;
-      connect.application_name = "viewgate revocations";
-      connect.connect_time_max = options_.time_max;
-      auto connected = co_await connection_.connect(std::move(connect));
-      if (!connected) co_return connected.error();
-    }
+  pg::Task<void> turn() override {
     pg::Params params;
     params.emplace_back(std::to_string(last_id_));
-    auto rows = co_await connection_.exec(kNews, std::move(params), options_.time_max);
+    auto rows = co_await connection().exec(kNews, std::move(params), options_.time_max);
     if (!rows) co_return rows.error();
     take(*rows);
     co_return Result<void>();
   }
+
+  Clock::time_point next_turn(const Result<void>&) override { return Clock::now() + options_.interval; }
 
   void take(const pg::Rows& rows) {
     std::vector<Revocation> found;
@@ -95,19 +59,14 @@ class RevocationWatch::Runner : public std::enable_shared_from_this<Runner> {
     // Lower than before: the newest have expired, or the database is another one. What is there is read once more.
     const bool went_back = newest < last_id_;
     last_id_ = went_back ? 0 : newest;
-    if (stopped_ || went_back) return;
+    if (stopped() || went_back) return;
     if (!std::exchange(told_, true) || !found.empty()) on_revoked_(std::move(found));
   }
 
-  asio::any_io_executor executor_;
-  const std::string conninfo_;
   const RevocationWatchOptions options_;
-  pg::Connection connection_;
-  asio::steady_timer timer_;
   OnRevoked on_revoked_;
   std::int64_t last_id_ = 0;
   bool told_ = false;
-  bool stopped_ = false;
 };
 
 RevocationWatch::RevocationWatch(asio::io_context& io, std::string conninfo, RevocationWatchOptions options)

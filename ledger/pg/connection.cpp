@@ -5,44 +5,15 @@
 #include <poll.h>
 
 #include <array>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <new>
 
-#include "ledger/planted.hpp"
+#include "ledger/pg/session_settings.hpp"
+#include "ledger/pg/socket.hpp"
 
 namespace viewgate::ledger::pg {
 namespace {
 
 namespace asio = boost::asio;
-using Clock = std::chrono::steady_clock;
-using Descriptor = asio::posix::stream_descriptor;
-
-/// What every session of ours starts with. Text settings match those that the ledger's functions pin, so that a record
-/// has the same bytes in a snapshot and in the log. row_security = off turns a table that would hide rows from us into
-/// an error.
-std::string session_settings(const ConnectOptions& options, int server_version) {
-  const auto milliseconds = [](std::chrono::milliseconds value) { return std::to_string(value.count()); };
-  // Time limits first: a role's own would count until ours does.
-  std::string sql = "set statement_timeout = " + milliseconds(options.statement_timeout);
-  sql += "; set lock_timeout = " + milliseconds(options.lock_timeout);
-  sql += "; set idle_in_transaction_session_timeout = " + milliseconds(options.idle_in_transaction_timeout);
-  if (server_version >= 140000) sql += "; set idle_session_timeout = 0";
-  if (server_version >= 170000) sql += "; set transaction_timeout = 0";
-  sql +=
-      "; set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres'; set extra_float_digits = 1; "
-      "set bytea_output = 'hex'; set lc_monetary = 'C'; set xmlbinary = 'base64'; set search_path = pg_catalog; "
-      "set synchronous_commit = on; set default_transaction_isolation = 'read committed'; "
-      "set default_transaction_read_only = off; set default_transaction_deferrable = off; set row_security = off; "
-      "set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off; "
-      "set quote_all_identifiers = off; set exit_on_error = off; set jit = off; set client_min_messages = warning";
-  if (is_planted("async_commit")) sql += "; set synchronous_commit = off";
-  return sql + "; " + options.planner_settings;
-}
 
 bool has_failed(const PGresult* result) {
   switch (PQresultStatus(result)) {
@@ -85,86 +56,6 @@ bool send_prepared(PGconn* connection, const std::string& name, const Params& pa
 }
 
 }  // namespace
-
-/// The descriptor and the deadline's timer. Shared with the timer's handler, which may run after the connection is
-/// gone.
-class Connection::Socket : public std::enable_shared_from_this<Socket> {
- public:
-  explicit Socket(const asio::any_io_executor& executor) : descriptor_(executor), timer_(executor) {}
-
-  void assign(int fd) { descriptor_.assign(fd); }
-
-  /// Gives the descriptor back to libpq, which closes it; ends a pending wait.
-  void release() {
-    if (descriptor_.is_open()) descriptor_.release();
-  }
-
-  asio::awaitable<void> wait_readable() {
-    boost::system::error_code ignored;  // the caller looks at what ended the wait: deadline, close, or data
-    co_await descriptor_.async_wait(Descriptor::wait_read, asio::redirect_error(asio::use_awaitable, ignored));
-  }
-
-  asio::awaitable<void> wait_writable() {
-    boost::system::error_code ignored;
-    co_await descriptor_.async_wait(Descriptor::wait_write, asio::redirect_error(asio::use_awaitable, ignored));
-  }
-
-  asio::awaitable<void> wait_either() {
-    using namespace asio::experimental::awaitable_operators;  // NOLINT: the operator is all this header is for
-    co_await (wait_readable() || wait_writable());
-  }
-
-  void arm(Clock::time_point when) {
-    const auto round = ++round_;
-    expired_ = false;
-    timer_.expires_at(when);
-    timer_.async_wait([self = shared_from_this(), round](boost::system::error_code cancelled) {
-      if (cancelled || round != self->round_) return;
-      self->expired_ = true;
-      boost::system::error_code ignored;
-      self->descriptor_.cancel(ignored);
-    });
-  }
-
-  void disarm() {
-    ++round_;
-    timer_.cancel();
-  }
-
-  [[nodiscard]] bool expired() const { return expired_; }
-
- private:
-  Descriptor descriptor_;
-  asio::steady_timer timer_;
-  std::uint64_t round_ = 0;
-  bool expired_ = false;
-};
-
-/// One call's time limit; `progress` grants it anew.
-class Connection::Deadline {
- public:
-  Deadline(Socket& socket, std::chrono::milliseconds limit) : socket_(socket), limit_(limit) { arm(); }
-  ~Deadline() { socket_.disarm(); }
-  Deadline(const Deadline&) = delete;
-  Deadline& operator=(const Deadline&) = delete;
-
-  /// Called per read from the socket: moves the timer only when a noticeable part of the time is used.
-  void progress() {
-    if (Clock::now() - armed_at_ > limit_ / 8) arm();
-  }
-  [[nodiscard]] bool expired() const { return socket_.expired(); }
-  [[nodiscard]] std::chrono::milliseconds limit() const { return limit_; }
-
- private:
-  void arm() {
-    armed_at_ = Clock::now();
-    socket_.arm(armed_at_ + limit_);
-  }
-
-  Socket& socket_;
-  std::chrono::milliseconds limit_;
-  Clock::time_point armed_at_;
-};
 
 Connection::Connection(const asio::any_io_executor& executor) : socket_(std::make_shared<Socket>(executor)) {}
 

@@ -22,22 +22,12 @@
 
 #include "ledger/error.hpp"
 #include "ledger/pg/result.hpp"
+#include "ledger/pg/session_settings.hpp"
 
 namespace viewgate::ledger::pg {
 
 template <class T>
 using Task = boost::asio::awaitable<Result<T>>;
-
-struct ConnectOptions {
-  std::string conninfo;  ///< URL or keyword=value list, as psql takes it
-  std::string application_name = "viewgate";
-  std::chrono::milliseconds connect_time_max{5000};
-  std::chrono::milliseconds lock_timeout{5000};
-  std::chrono::milliseconds statement_timeout{0};  ///< by the server; 0 = none
-  /// How long a transaction of ours may be idle, and so hold a space's lock, if this process is stopped.
-  std::chrono::milliseconds idle_in_transaction_timeout{5000};
-  std::string planner_settings;  ///< further SET commands, each ended by a semicolon
-};
 
 /// Who takes rows may be slower than the server. Asked after every row; outlives the call, whose time limit does not count
 /// while it waits: whoever paces ends its waits.
@@ -53,6 +43,9 @@ struct Statement {
   std::string sql;
   Params params;
 };
+
+class Deadline;
+class Socket;
 
 class Connection {
  public:
@@ -102,9 +95,6 @@ class Connection {
   [[nodiscard]] int backend_pid() const;
 
  private:
-  class Socket;
-  class Deadline;
-
   Task<void> start(const ConnectOptions& options);
   Task<void> flush(Deadline& deadline);
   Task<ResultPtr> next_result(Deadline& deadline);
