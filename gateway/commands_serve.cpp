@@ -10,11 +10,11 @@
 
 #include "gateway/commands.hpp"
 #include "gateway/identity.hpp"
+#include "gateway/listening.hpp"
 #include "gateway/log.hpp"
 #include "gateway/model_apply.hpp"
 #include "gateway/process_files.hpp"
 #include "gateway/protocol.hpp"
-#include "gateway/reactor.hpp"
 #include "gateway/server.hpp"
 #include "gateway/service_manager.hpp"
 #include "gateway/spill.hpp"

@@ -1,13 +1,9 @@
 #include "gateway/connection.hpp"
 
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <array>
 #include <boost/asio/post.hpp>
-#include <cerrno>
 
+#include "gateway/gathered_write.hpp"
 #include "gateway/log.hpp"
 
 namespace viewgate::gateway {
@@ -21,12 +17,6 @@ constexpr int reads_per_turn = 4;
 constexpr int messages_per_turn = 4;  // so that one who catches up leaves room for the others
 constexpr std::chrono::seconds leaving_time{1};
 constexpr std::string_view http_continue = "HTTP/1.1 100 Continue\r\n\r\n";
-
-std::size_t bytes_of(std::span<const std::string_view> pieces) {
-  std::size_t out = 0;
-  for (const auto piece : pieces) out += piece.size();
-  return out;
-}
 
 }  // namespace
 
@@ -312,22 +302,7 @@ void Connection::keep(std::span<const std::string_view> pieces, std::size_t writ
 /// Bytes that the socket took, 0 where it would block. Absent: the connection is broken.
 std::optional<std::size_t> Connection::send(std::span<const std::string_view> pieces) {
   if (tls_) return tls_->write(pieces);
-  constexpr std::size_t gathered_max = 512;
-  std::array<iovec, gathered_max> gathered;
-  const std::size_t count = std::min(pieces.size(), gathered_max);
-  for (std::size_t i = 0; i < count; ++i) {
-    gathered[i] = {const_cast<char*>(pieces[i].data()), pieces[i].size()};  // sendmsg reads, its type does not say so
-  }
-  msghdr message{};
-  message.msg_iov = gathered.data();
-  message.msg_iovlen = count;
-  ssize_t result = 0;
-  do {
-    result = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  } while (result < 0 && errno == EINTR);
-  if (result >= 0) return static_cast<std::size_t>(result);
-  if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
-  return std::nullopt;
+  return gathered_write(socket_.native_handle(), pieces);
 }
 
 void Connection::wait_writable() {

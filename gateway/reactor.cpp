@@ -1,9 +1,6 @@
 #include "gateway/reactor.hpp"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,21 +11,19 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
-#include <limits>
 #include <optional>
 #include <random>
 #include <system_error>
 #include <thread>
 
-#include "gateway/admin_door.hpp"
 #include "gateway/connection.hpp"
+#include "gateway/listening.hpp"
 #include "gateway/log.hpp"
 
 namespace viewgate::gateway {
 
 namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
-using reuse_port = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 namespace {
 
@@ -36,43 +31,12 @@ constexpr std::size_t read_buffer_bytes = std::size_t{64} * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors or memory ran out
 constexpr int room_tries = 10;                          // so often after such a pause
 
-/// A socket with this descriptor or a higher one is one too many: descriptors are given from below.
-int descriptors_for_clients() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > std::numeric_limits<int>::max()) {
-    return std::numeric_limits<int>::max();
-  }
-  return std::max(static_cast<int>(limit.rlim_cur) - static_cast<int>(descriptors_for_operators), 1);
-}
-
 AddressBytes peer_of(const tcp::socket& socket) {
   boost::system::error_code gone;
   return parse_address(socket.remote_endpoint(gone).address().to_string());
 }
 
-enum class Sharing : std::uint8_t { alone, with_other_reactors };
-
-void open_and_bind(tcp::acceptor& acceptor, const std::string& address, std::uint16_t port, Sharing sharing) {
-  try {
-    const tcp::endpoint endpoint(asio::ip::make_address(address), port);
-    acceptor.open(endpoint.protocol());
-    acceptor.set_option(tcp::acceptor::reuse_address(true));
-    if (sharing == Sharing::with_other_reactors) acceptor.set_option(reuse_port(true));
-    acceptor.bind(endpoint);
-    acceptor.listen();
-  } catch (const boost::system::system_error& error) {
-    throw std::system_error(error.code(), "cannot listen on " + address + ":" + std::to_string(port));
-  }
-}
-
 }  // namespace
-
-std::uint16_t reserve_port(const std::string& address, std::uint16_t port) {
-  asio::io_context context(1);
-  tcp::acceptor acceptor(context);
-  open_and_bind(acceptor, address, port, Sharing::alone);
-  return acceptor.local_endpoint().port();
-}
 
 class Reactor::Loop final : public ConnectionHost, public ReactorSight {
  public:
@@ -160,7 +124,6 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   void accept();
   void let_in(tcp::socket socket, int tries);
   bool has_room_for(tcp::socket& socket);
-  static bool move_down(tcp::socket& socket);
   void on_not_accepted(std::string_view reason);
   void on_accepted(tcp::socket socket);
   bool end_oldest_stranger();
@@ -239,20 +202,6 @@ bool Reactor::Loop::has_room_for(tcp::socket& socket) {
     if (!end_oldest_stranger() || !move_down(socket)) return false;
   }
   return true;
-}
-
-/// To the lowest free descriptor. False: there is none at all; the socket is closed.
-bool Reactor::Loop::move_down(tcp::socket& socket) {
-  boost::system::error_code error;
-  const tcp protocol = socket.local_endpoint(error).protocol();
-  const int high = error ? -1 : socket.release(error);
-  if (error) return false;
-  const int low = ::fcntl(high, F_DUPFD_CLOEXEC, 0);
-  ::close(high);
-  if (low < 0) return false;
-  socket.assign(protocol, low, error);
-  if (error) ::close(low);
-  return !error;
 }
 
 void Reactor::Loop::on_not_accepted(std::string_view reason) {

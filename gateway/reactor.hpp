@@ -1,8 +1,8 @@
 // A thread with its loop, its listening socket and its connections. Connections never leave it; nothing of it is shared
 // but what is said here to be thread-safe. The kernel spreads new connections over the reactors (SO_REUSEPORT).
 //
-// The server makes them in this order: reserve_port, reactors, engine (whose `post` is Reactor::post), then listen and
-// start for each. At the end: drain for each, stop for each, then the engine may go.
+// The server makes them in this order: reserve_port (listening.hpp), reactors, engine (whose `post` is Reactor::post),
+// then listen and start for each. At the end: drain for each, stop for each, then the engine may go.
 #pragma once
 
 #include <chrono>
@@ -45,10 +45,6 @@ struct ReactorOptions {
   std::chrono::milliseconds sweep{250};  ///< how exact deadlines are
   std::size_t send_buffer_bytes = std::size_t{128} * 1024;
 };
-
-/// Checks that nobody listens there and finds a port where 0 is asked for; gives the port. Without this a second
-/// program of the same user would share the port unnoticed. Throws std::system_error whose text names the address.
-[[nodiscard]] std::uint16_t reserve_port(const std::string& address, std::uint16_t port);
 
 /// A look from outside, as of the last sweep but for `connections`.
 struct ReactorCounters {

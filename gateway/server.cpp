@@ -15,6 +15,7 @@
 #include "gateway/admin_revocations.hpp"
 #include "gateway/bootstrap_thread.hpp"
 #include "gateway/disk_budget.hpp"
+#include "gateway/draining.hpp"
 #include "gateway/engine.hpp"
 #include "gateway/errors.hpp"
 #include "gateway/housekeeping_log.hpp"
@@ -22,7 +23,7 @@
 #include "gateway/inspector_page.hpp"
 #include "gateway/key_follower.hpp"
 #include "gateway/log.hpp"
-#include "gateway/model_loader.hpp"
+#include "gateway/model_follower.hpp"
 #include "gateway/posted_engine.hpp"
 #include "gateway/process_files.hpp"
 #include "gateway/signing_key.hpp"
@@ -39,10 +40,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-auth::Anonymous anonymous_of(const Config& config) {
-  return config.auth_anonymous == "admit" ? auth::Anonymous::admit : auth::Anonymous::refuse;
-}
-
 std::string joined(const std::vector<std::string_view>& keys) {
   std::string out;
   for (const auto key : keys) out.append(out.empty() ? "" : ",").append(key);
@@ -53,21 +50,6 @@ std::string joined(const std::vector<std::string_view>& keys) {
 std::string in_one_line(std::string text) {
   for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
   return text;
-}
-
-std::vector<auth::Revocation> for_verifier(std::vector<ledger::Revocation> found) {
-  std::vector<auth::Revocation> out;
-  out.reserve(found.size());
-  for (auto& each : found) {
-    out.push_back(
-        {std::move(each.issuer), std::move(each.principal), std::move(each.token_id), each.revoked_at, each.until});
-  }
-  return out;
-}
-
-/// How often the engine looks at its clock: ten times in the shortest of its intervals.
-std::chrono::milliseconds tick_interval(const Config& config) {
-  return std::clamp(config.time_progress / 10, std::chrono::milliseconds(5), std::chrono::milliseconds(100));
 }
 
 }  // namespace
@@ -82,11 +64,11 @@ class Server::Column {
         tls_(TlsFiles::of(config)),
         keys_(io_, verifier_, [this] { tell_of_keys(); }),
         registry_(io_, conninfo, config.database_time),
-        loader_(registry_, config.time_retry),
+        models_(io_, registry_, config.time_retry, [this](const ActiveModelPtr& model) { take_model(model); }),
         revocations_(io_, conninfo, revocation_options(config)),
         reader_(io_, conninfo, reader_options(config)),
         bootstraps_(io_, conninfo, bootstrap_reader_options(config)),
-        engine_(engine_limits(config), engine_surroundings(), reader_, bootstraps_, [this] { reload(); }),
+        engine_(engine_limits(config), engine_surroundings(), reader_, bootstraps_, [this] { models_.read(); }),
         tailer_(io_, conninfo, tailer_options(config, endpoint), engine_),
         mutator_(io_, conninfo, mutator_options(config), [this] { tailer_.wake(); }),
         posted_engine_(io_, engine_),
@@ -128,10 +110,9 @@ class Server::Column {
     wait_for_signal();
     wait_for_hangup();
     if (tls_) check_tls_later();
-    model_ = first_model();
-    if (!model_ || !first_revocations()) return;
-    http_mutations_.set_model(model_);
-    view_desk_.set_model(model_);
+    if (!first_model() || !first_revocations()) return;
+    http_mutations_.set_model(models_.model());
+    view_desk_.set_model(models_.model());
     open_reactors();
     tailer_.start();
     tick();
@@ -159,16 +140,14 @@ class Server::Column {
     return out;
   }
 
-  /// Null: a signal came before it was read.
-  ActiveModelPtr first_model() {
+  /// False: a signal came before it was read.
+  bool first_model() {
     std::optional<ledger::Result<ActiveModelPtr>> loaded;
-    loader_.load([&](ledger::Result<ActiveModelPtr> result) { loaded.emplace(std::move(result)); });
+    models_.start([&](ledger::Result<ActiveModelPtr> result) { loaded.emplace(std::move(result)); });
     while (!loaded && io_.run_one() > 0) {
     }
-    if (!loaded) return nullptr;
-    if (!*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
-    log_model(***loaded);
-    return **loaded;
+    if (loaded && !*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
+    return loaded.has_value();
   }
 
   void tell_of_keys() {
@@ -197,7 +176,7 @@ class Server::Column {
         for (auto& reactor : reactors_) reactor->make_room();
       };
       options.session.admission = admission_;
-      reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, model_));
+      reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, models_.model()));
     }
     try {
       for (auto& reactor : reactors_) reactor->listen();
@@ -246,7 +225,7 @@ class Server::Column {
   void open_admin() {
     if (!admin_) return;
     add_revocations(*admin_, io_, access_store_);
-    explain_->set_model(model_);
+    explain_->set_model(models_.model());
     explain_->add_to(*admin_);
     inspect_->add_to(*admin_);
     add_inspector(*admin_);
@@ -272,38 +251,11 @@ class Server::Column {
     });
   }
 
-  /// One read at a time; a move that comes meanwhile asks for another.
-  void reload() {
-    reload_again_ = loading_;
-    if (std::exchange(loading_, true)) return;
-    loader_.load([this](const ledger::Result<ActiveModelPtr>& loaded) {
-      loading_ = false;
-      if (!loaded) {
-        if (!std::exchange(reload_failed_, true)) {
-          log::warn("model_not_read",
-                    {{"error", ledger::name(loaded.error().code)}, {"detail", loaded.error().detail}});
-        }
-        reload_later();
-        return;
-      }
-      reload_failed_ = false;
-      if (!is_same(*model_, **loaded)) {
-        model_ = *loaded;
-        log_model(*model_);
-        engine_.set_model(model_);
-        http_mutations_.set_model(model_);
-        view_desk_.set_model(model_);
-        if (explain_) explain_->set_model(model_);
-      }
-      if (reload_again_) reload();
-    });
-  }
-
-  void reload_later() {
-    reload_timer_.expires_after(config_.time_retry);
-    reload_timer_.async_wait([this](const boost::system::error_code& cancelled) {
-      if (!cancelled) reload();
-    });
+  void take_model(const ActiveModelPtr& model) {
+    engine_.set_model(model);
+    http_mutations_.set_model(model);
+    view_desk_.set_model(model);
+    if (explain_) explain_->set_model(model);
   }
 
   void wait_for_signal() {
@@ -382,26 +334,10 @@ class Server::Column {
     log::info("draining", {{"window_ms", config_.drain_window.count()}});
     serving_ = false;
     surroundings_.manager.stopping(drain_time_max());
-    if (reactors_.empty()) {
-      finish();
-      return;
-    }
-    undrained_ = reactors_.size();
-    for (auto& reactor : reactors_) {
-      reactor->set_ready(false);
-      reactor->drain(config_.drain_window, [this] {
-        asio::post(io_, [this] {
-          if (--undrained_ == 0) finish();
-        });
-      });
-    }
-    // Clients that do not answer are left behind: the window, the time to close, and a moment for the loops themselves.
-    finish_timer_.expires_after(drain_time_max());
-    finish_timer_.async_wait([this](const boost::system::error_code& cancelled) {
-      if (!cancelled) finish();
-    });
+    draining_clients_.begin(reactors_, config_.drain_window, drain_time_max(), [this] { finish(); });
   }
 
+  /// The window, the time to close, and a moment for the loops themselves.
   [[nodiscard]] std::chrono::milliseconds drain_time_max() const {
     return config_.drain_window + config_.time_close + std::chrono::seconds(1);
   }
@@ -428,15 +364,14 @@ class Server::Column {
   asio::signal_set hangups_{io_, SIGHUP};
   asio::steady_timer tick_timer_{io_};
   asio::steady_timer tls_timer_{io_};
-  asio::steady_timer reload_timer_{io_};
-  asio::steady_timer finish_timer_{io_};
+  Draining draining_clients_{io_};
 
   // The column: each uses only what stands above it.
   const std::unique_ptr<TlsFiles> tls_;
   auth::TokenVerifier verifier_;
   KeyFollower keys_;  ///< the reactors' threads ask it
   ledger::Registry registry_;
-  ModelLoader loader_;
+  ModelFollower models_;
   ledger::RevocationWatch revocations_;
   ledger::Reader reader_;
   BootstrapThread bootstraps_;
@@ -454,19 +389,14 @@ class Server::Column {
   const std::unique_ptr<AdminDoor> admin_;
   const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port
   const std::unique_ptr<AdminInspect> inspect_;  ///< likewise
-  ActiveModelPtr model_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
   Watchdog watchdog_{io_, surroundings_.manager, reactors_};
 
   HousekeepingLog housekeeping_log_;
   DiskBudget disk_budget_{static_cast<std::uint64_t>(config_.ledger_disk_bytes), config_.embedded};
   bool revocations_known_ = false;
-  bool loading_ = false;
-  bool reload_again_ = false;
-  bool reload_failed_ = false;  ///< told once, until it succeeds
-  bool serving_ = false;        ///< as the service manager knows it
+  bool serving_ = false;  ///< as the service manager knows it
   bool draining_ = false;
-  std::size_t undrained_ = 0;
 };
 
 Server::Server(const Config& config, const std::string& conninfo, Identity identity, const Endpoint& endpoint,

@@ -198,4 +198,22 @@ ledger::PreflightOptions preflight_options(const Config& config) {
   return out;
 }
 
+auth::Anonymous anonymous_of(const Config& config) {
+  return config.auth_anonymous == "admit" ? auth::Anonymous::admit : auth::Anonymous::refuse;
+}
+
+std::vector<auth::Revocation> for_verifier(std::vector<ledger::Revocation> found) {
+  std::vector<auth::Revocation> out;
+  out.reserve(found.size());
+  for (auto& each : found) {
+    out.push_back(
+        {std::move(each.issuer), std::move(each.principal), std::move(each.token_id), each.revoked_at, each.until});
+  }
+  return out;
+}
+
+std::chrono::milliseconds tick_interval(const Config& config) {
+  return std::clamp(config.time_progress / 10, std::chrono::milliseconds(5), std::chrono::milliseconds(100));
+}
+
 }  // namespace viewgate::gateway

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/listening.hpp"
 #include "gateway/reactor.hpp"
 #include "gateway/session_world.hpp"
 

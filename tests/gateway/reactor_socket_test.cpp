@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "gateway/listening.hpp"
 #include "gateway/loop_engine.hpp"
 #include "support/eventually.hpp"
 #include "support/raw_socket.hpp"
