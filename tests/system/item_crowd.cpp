@@ -74,7 +74,8 @@ std::string judge(const loadtest::Swarm& swarm, const ItemCrowd& crowd, const st
   return out;
 }
 
-ItemWriters::ItemWriters(const std::string& database, std::vector<std::string> spaces) : spaces_(std::move(spaces)) {
+ItemWriters::ItemWriters(const std::string& database, std::vector<std::string> spaces, std::chrono::milliseconds pause)
+    : spaces_(std::move(spaces)), pause_(pause) {
   for (int writer = 0; writer < writers; ++writer)
     threads_.emplace_back([this, database, writer] { run(database, writer); });
 }
@@ -110,6 +111,7 @@ void ItemWriters::run(const std::string& database, int writer) {
             {id, space, n});
     }
     ++written_;
+    std::this_thread::sleep_for(pause_);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -28,10 +29,11 @@ struct ItemCrowd {
 /// Of a stopped swarm: broken promises, and folds that are not what SQL gives; empty where there are none.
 std::string judge(const loadtest::Swarm& swarm, const ItemCrowd& crowd, const std::string& database);
 
-/// Writes to the spaces from several connections, a transaction after the other, until it is told to stop.
+/// Writes to the spaces from several connections, a transaction after the other with a pause between, until it is told to
+/// stop.
 class ItemWriters {
  public:
-  ItemWriters(const std::string& database, std::vector<std::string> spaces);
+  ItemWriters(const std::string& database, std::vector<std::string> spaces, std::chrono::milliseconds pause = {});
   ~ItemWriters() { stop(); }
   ItemWriters(const ItemWriters&) = delete;
   ItemWriters& operator=(const ItemWriters&) = delete;
@@ -43,6 +45,7 @@ class ItemWriters {
   void run(const std::string& database, int writer);
 
   const std::vector<std::string> spaces_;
+  const std::chrono::milliseconds pause_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> written_{0};
   std::vector<std::jthread> threads_;
