@@ -113,6 +113,7 @@ struct Inspection::State {
     auto rows = co_await (*lease)->exec(nodes_sql, std::move(params), self->time_max);
     if (!rows) co_return rows.error();
     std::vector<NodeSeen> out;
+    out.reserve(static_cast<std::size_t>(rows->size()));
     for (int i = 0; i < rows->size(); ++i) out.push_back(node_of((*rows)[i]));
     co_return out;
   }
