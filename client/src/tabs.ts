@@ -111,7 +111,7 @@ class Tabs {
 
   /** Somebody holds the lock, and does not answer: the browser lets it sleep. It learns of this when it wakes. */
   steal(): void {
-    if (this.isStealing || this.isLeader || this.isEnded) return;
+    if (this.isStealing || this.isLeader || this.isAsleep || this.isEnded) return;
     this.isStealing = true;
     const over = (): void => void (this.isStealing = false);
     this.request({ steal: true }).then(over, over);

@@ -40,12 +40,17 @@ export function ask(card: Partial<Card>, isNew: boolean): Promise<CardForm | und
   field('assignee').value = card.assignee ?? '';
   field('priority').value = String(card.priority ?? 2);
   field('due').value = card.due ?? '';
-  dialog.returnValue = 'cancel';
+  dialog.returnValue = '';
   dialog.showModal();
   field('title').focus();
   return new Promise((resolve) => {
-    dialog.addEventListener('close', () => resolve(dialog.returnValue === 'cancel' ? undefined : answer()), { once: true });
+    dialog.addEventListener('close', () => resolve(isAnswered() ? answer() : undefined), { once: true });
   });
+}
+
+/** The Escape key leaves nothing of what was there before in some browsers, and what was there in others. */
+function isAnswered(): boolean {
+  return dialog.returnValue === 'save' || dialog.returnValue === 'delete';
 }
 
 function answer(): CardForm {

@@ -110,6 +110,20 @@ TEST(inspect_page, a_page_of_a_hundred_thousand_holds_its_rows_and_one_more) {
   EXPECT_LT(made, 2000U) << "rows are made for few of those that come by";
 }
 
+TEST(inspect_page, a_hundred_thousand_in_the_worst_order_are_a_page_too_searched_and_by_names) {
+  constexpr std::size_t many = 100'000;
+  std::vector<Thing> things;  // each goes before all that have come by
+  for (std::size_t i = many; i-- > 0;) things.push_back({"thing " + std::to_string(many + i), 0});
+  const auto page = page_of(things, asked("?sort=name&limit=200"));
+  EXPECT_EQ(page.matched(), many);
+  ASSERT_EQ(page.rows().size(), 200U);
+  EXPECT_EQ(*page.rows().front(), "thing 100000");
+  EXPECT_EQ(*page.rows().back(), "thing 100199");
+  const auto found = page_of(things, asked("?sort=-name&q=THING%201999&limit=3"));
+  EXPECT_EQ(found.matched(), 100U);
+  EXPECT_THAT(rows_of(found), ElementsAre("thing 199999", "thing 199998", "thing 199997"));
+}
+
 TEST(inspect_page, what_comes_and_goes_before_a_page_moves_nothing_behind_it) {
   auto things = some_things(100);
   PageQuestion question = asked("?sort=size&limit=10");

@@ -153,6 +153,27 @@ describe('the board', () => {
     await isConfirmed(ben);
   });
 
+  it('the_escape_key_changes_nothing_of_a_card_and_makes_none', async () => {
+    const ben = await signIn('ben');
+    const isClosed = (): Promise<unknown> => ben.waitForFunction(() => !document.querySelector<HTMLDialogElement>('#card-dialog')?.open, undefined, bound);
+    const before = await ben.locator('#board .card').count();
+    await ben.keyboard.press('n');
+    await ben.locator('#card-dialog input[name="title"]').fill('Never wanted');
+    await ben.keyboard.press('Escape');
+    await isClosed();
+    const title = 'Keyboard use of the board';
+    await card(ben, title).click();
+    await ben.locator('#card-dialog input[name="title"]').fill('Never wanted either');
+    await ben.keyboard.press('Escape');
+    await isClosed();
+    // What is done after it comes after it.
+    await addCard(ben, 'Wanted');
+    await isConfirmed(ben);
+    expect(await ben.locator('#board .card').count()).toBe(before + 1);
+    expect(await card(ben, title).count()).toBe(1);
+    expect(await card(ben, 'Never wanted').count()).toBe(0);
+  });
+
   it('what_is_done_offline_is_kept_over_a_reload_and_happens_once_when_the_line_is_back', async () => {
     const [ada, dan] = [await signIn('ada'), await signIn('dan')];
     await dan.locator('#offline').check({ force: true });
