@@ -48,16 +48,17 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   Runner(asio::any_io_executor executor, std::string conninfo, TailerOptions options, TailSink& sink)
       : executor_(std::move(executor)),
         conninfo_(std::move(conninfo)),
-        options_(options),
+        options_(std::move(options)),
         sink_(sink),
         random_(std::random_device()()),
         canary_(std::string(kCanary) + std::to_string(random_()) + std::to_string(random_())),
-        plan_(options.times, Clock::now()),
+        plan_(options_.times, Clock::now()),
         look_(executor_),
         nap_(executor_),
-        housekeeper_(std::make_shared<Housekeeper>(executor_, conninfo_,
-                                                   HousekeeperOptions{options.captures_interval, options.prune_interval,
-                                                                      options.size_interval, options.time_max})) {}
+        housekeeper_(
+            std::make_shared<Housekeeper>(executor_, conninfo_,
+                                          HousekeeperOptions{options_.captures_interval, options_.prune_interval,
+                                                             options_.size_interval, options_.time_max})) {}
 
   void start() {
     spawn(executor_, run(shared_from_this()));
@@ -447,7 +448,7 @@ void Tailer::Runner::start_listening() {
 }
 
 Tailer::Tailer(asio::io_context& io, std::string conninfo, TailerOptions options, TailSink& sink)
-    : runner_(std::make_shared<Runner>(io.get_executor(), std::move(conninfo), options, sink)) {}
+    : runner_(std::make_shared<Runner>(io.get_executor(), std::move(conninfo), std::move(options), sink)) {}
 
 Tailer::~Tailer() { stop(); }
 

@@ -30,19 +30,21 @@ std::vector<std::string> differences(const std::string& name, const Fold::Record
                                      std::size_t count_max) {
   std::vector<std::string> out;
   std::size_t count = 0;
-  const auto differ = [&](const std::string& what) {
-    if (++count <= count_max) out.push_back(name + ": " + what);
+  const auto differ = [&](const std::string& key, std::string_view what, std::string_view more) {
+    if (++count > count_max) return;
+    std::string& line = out.emplace_back(name);
+    line.append(": ").append(key).append(what).append(more);
   };
   for (const auto& [key, record] : answer) {
     const auto found = records.find(key);
     if (found == records.end()) {
-      differ(key + " is missing, the query has " + record);
+      differ(key, " is missing, the query has ", record);
     } else if (const std::string what = record_difference(found->second, record); !what.empty()) {
-      differ(key + ": " + what);
+      differ(key, ": ", what);
     }
   }
   for (const auto& [key, record] : records) {
-    if (!answer.contains(key)) differ(key + " is there, the query does not have it: " + record);
+    if (!answer.contains(key)) differ(key, " is there, the query does not have it: ", record);
   }
   if (count > count_max) out.push_back(name + ": " + std::to_string(count) + " records differ in all");
   return out;

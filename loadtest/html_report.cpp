@@ -103,8 +103,8 @@ class Plot {
     for (std::size_t i = 1; i < points_.size(); ++i) {
       if (points_[i].step == points_[i - 1].step) continue;
       const std::string x = number(x_of(points_[i - 1].at));
-      out += "<line x1=\"" + x + "\" x2=\"" + x + "\" y1=\"" + number(top) + "\" y2=\"" + number(height - bottom) +
-             "\" stroke=\"#bbb\" stroke-dasharray=\"3 3\"/>";
+      out.append("<line x1=\"").append(x).append("\" x2=\"").append(x).append("\" y1=\"").append(number(top));
+      out.append("\" y2=\"").append(number(height - bottom)).append("\" stroke=\"#bbb\" stroke-dasharray=\"3 3\"/>");
     }
     return out;
   }

@@ -146,8 +146,8 @@ void Journal::shrink(const Fold& fold, std::uint64_t bytes_max) {
       R"({"type":"subscribed","context":")" + fold.context() + "\"}\n" + R"({"type":"snapshot","records":[)";
   bool first = true;
   for (const auto& [key, record] : fold.records()) {
-    payload += first ? R"({"key":)" : R"(,{"key":)";
-    payload += key + R"(,"record":)" + record + '}';
+    payload.append(first ? R"({"key":)" : R"(,{"key":)");
+    payload.append(key).append(R"(,"record":)").append(record).append("}");
     first = false;
   }
   payload += "]}\n" + std::string(R"({"type":"ready","sequence":")") + std::to_string(fold.sequence()) +

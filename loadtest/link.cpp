@@ -44,8 +44,10 @@ std::string upgrade_request(const Address& address) {
          std::string(websocket_key) + "\r\nSec-WebSocket-Protocol: " + std::string(gateway::subprotocol) + "\r\n\r\n";
 }
 
-std::array<char, 64 * 1024>& read_buffer() {
-  thread_local std::array<char, 64 * 1024> buffer;
+using ReadBuffer = std::array<char, std::size_t{64} * 1024>;
+
+ReadBuffer& read_buffer() {
+  thread_local ReadBuffer buffer;
   return buffer;
 }
 
@@ -110,7 +112,7 @@ void Link::connected() {
 }
 
 bool Link::read_once(std::size_t bytes_max) {
-  std::array<char, 64 * 1024>& buffer = read_buffer();
+  ReadBuffer& buffer = read_buffer();
   std::size_t room = std::min(bytes_max, buffer.size());
   if (cut_after_reading_) room = std::min(room, *cut_after_reading_);
   if (room == 0) {

@@ -15,7 +15,7 @@ Question question_of(const Watched& watched) {
   if (watched.view == "board") {
     std::string columns;
     for (const std::string name : {"id", "list", "title", "note", "assignee", "priority", "due", "place"})
-      columns += (columns.empty() ? "'" : ", '") + name + "', value->'" + name + "'";
+      columns.append(columns.empty() ? "'" : ", '").append(name).append("', value->'").append(name).append("'");
     return {"select key, jsonb_build_object(" + columns +
                 ")::text from viewgate.records where space = viewgate.space_key($1) and collection = 'cards'",
             {watched.space}};

@@ -1,6 +1,7 @@
 #include "loadtest/population.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "loadtest/pgbench_views.hpp"
@@ -35,7 +36,7 @@ Watched watched_of(const Scenario& scenario, std::size_t space, std::size_t grou
 /// Slow readers come after the sample, and fold: whether they end up right is what is asked about them.
 void set_pace(const Scenario::Clients& clients, std::size_t index, SwarmMember& member) {
   const auto share = [&](double part) {
-    return static_cast<std::size_t>(part * static_cast<double>(clients.count) + 0.5);
+    return static_cast<std::size_t>(std::lround(part * static_cast<double>(clients.count)));
   };
   const std::size_t slow_end = clients.sample + share(clients.slow), stopped_end = slow_end + share(clients.stopped);
   if (index < clients.sample) return;

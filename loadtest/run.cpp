@@ -273,7 +273,7 @@ class Run {
     swarm_.between_turns([&] {
       Checker checker(database_);
       for (const std::string& what : check_population(swarm_.clients(), population_, checker))
-        report_.wrong.push_back(when + ": " + what);
+        report_.wrong.emplace_back(when).append(": ").append(what);
       for (std::size_t i = 0; i < swarm_.clients().size(); ++i) {
         for (std::size_t k = 0; k < population_.questions[i].size(); ++k) {
           ++report_.sets_compared;
