@@ -156,7 +156,8 @@ async function start(): Promise<void> {
   preparePanel(() => session?.client.retry());
   part('#new').addEventListener('click', () => void create());
   document.addEventListener('keydown', (event) => {
-    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLSelectElement;
+    // The dialog has all fields for text; on the page there is a selection, which takes letters, and there are switches, which take none.
+    const isTyping = event.target instanceof HTMLSelectElement;
     if (event.key.toLowerCase() !== 'n' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     if (document.querySelector('dialog[open]') !== null) return;
     event.preventDefault();

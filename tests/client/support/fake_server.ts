@@ -25,6 +25,11 @@ export class FakeServer {
     this.turns = setInterval(() => this.turn(), 2);
   }
 
+  /** Connections of this moment. */
+  get open(): number {
+    return this.sockets.size;
+  }
+
   listen(port = 0): Promise<string> {
     return new Promise((resolve) => {
       this.http.listen(port, '127.0.0.1', () => {
