@@ -277,6 +277,10 @@ void Engine::reset_group(const GroupId& id, ResetReason reason) {
     --followed.space->followers[reactor];
   }
   auto& space = *followed.space;
+  // Who is told of the reset asks to be joined when it has heard of it: a join that it waited for is void.
+  std::erase_if(space.joining, [&](const Joining& each) {
+    return each.spec->id == id && (followed.reactors & bit(each.reactor)) != 0;
+  });
   space.groups[followed.place] = space.groups.back();
   space.groups[followed.place]->place = followed.place;
   space.groups.pop_back();

@@ -7,7 +7,7 @@ namespace viewgate::gateway {
 
 void RecentCommits::restart(ledger::Position begin) {
   begin_ = begin;
-  commits_ = {};
+  commits_ = Commits();
   dropped_ = 0;
   open_ = {};
   open_too_large_ = false;
@@ -97,7 +97,7 @@ bool RecentCommits::drop_oldest() {
   if (static_cast<std::size_t>(dropped_) * 2 >= commits_.size()) {
     commits_.erase(commits_.begin(), first());
     dropped_ = 0;
-    if (commits_.empty()) commits_ = {};
+    if (commits_.empty()) commits_ = Commits();
   }
   return true;
 }

@@ -20,11 +20,12 @@ TailerPlan::Next TailerPlan::next(PlanClock::time_point now) const {
   if (has_dirty_) return {Step::read, now};
 
   const PlanClock::time_point arm_at = quiet_since_ + times_.arm_after;
-  if (!armed_ && now >= arm_at) return {Step::arm, now};
+  const bool arms = !armed_ && !never_rings_;
+  if (arms && now >= arm_at) return {Step::arm, now};
   if (listening_ && now >= canary_at_) return {Step::canary, now};
 
   PlanClock::time_point until = look_at;
-  if (!armed_) until = std::min(until, arm_at);
+  if (arms) until = std::min(until, arm_at);
   if (listening_) until = std::min(until, canary_at_);
   return {Step::sleep, until};
 }
@@ -32,12 +33,12 @@ TailerPlan::Next TailerPlan::next(PlanClock::time_point now) const {
 /// Whether a commit would ring: then, and only then, the pace may fall below the one that the quiet gives. Who rings does so at its
 /// COMMIT, and others who commit before it do not ring any more: they are found by the next look.
 bool TailerPlan::may_rest(PlanClock::time_point now) const {
-  return armed_ && settled_ && rings_ && wakeups(now) == Wakeups::listen;
+  return armed_ && settled_ && wakeups(now) == Wakeups::listen;
 }
 
 /// The time between looks grows with the time that it has been quiet, so a burst's end costs a few looks and an idle
-/// hour almost none, while what arrives is late by at most a twentieth (idle_interval / idle_after) of the pause before
-/// it.
+/// hour almost none, while what arrives unheard is late by at most a twentieth (idle_interval / idle_after) of the pause
+/// before it, or by armed_interval.
 PlanClock::duration TailerPlan::pace(PlanClock::time_point now) const {
   using std::chrono::duration;
   const PlanClock::duration busy = times_.busy_interval;
@@ -72,6 +73,7 @@ void TailerPlan::on_lost(PlanClock::time_point now, double jitter) {
                 std::chrono::duration_cast<PlanClock::duration>(std::chrono::duration<double>(full / 2) * jitter);
   // The database may be another one by the time it is reached again: nothing known about it holds.
   armed_ = false;
+  never_rings_ = false;
   settled_ = false;
   skipped_ = false;
 }
@@ -96,8 +98,8 @@ void TailerPlan::on_look(PlanClock::time_point now, const Look& look) {
 }
 
 void TailerPlan::on_armed(std::uint64_t xmax, bool rings) {
-  armed_ = true;
-  rings_ = rings;
+  armed_ = rings;
+  never_rings_ = !rings;
   settled_ = false;
   armed_xmax_ = xmax;
   look_now_ = true;  // what committed before the bell was armed did not ring

@@ -72,7 +72,7 @@ class TailerPlan {
   /// A step ended in a conflict that the next try will not meet (errc::retry).
   void on_conflict(PlanClock::time_point now);
   void on_look(PlanClock::time_point now, const Look& look);
-  /// `rings`: writers can ring; where transactions may be prepared they only disarm the bell.
+  /// `rings`: writers can ring; where transactions may be prepared they only disarm the bell, and it is not armed again.
   void on_armed(std::uint64_t xmax, bool rings);
   void on_notified(PlanClock::time_point now);
   void on_listening(PlanClock::time_point now);
@@ -107,7 +107,7 @@ class TailerPlan {
 
   bool armed_ = false;
   bool settled_ = false;
-  bool rings_ = false;
+  bool never_rings_ = false;  ///< as far as is known of this connection's server
   std::uint64_t armed_xmax_ = 0;
 
   bool listening_ = false;

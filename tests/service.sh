@@ -80,7 +80,7 @@ ExecStart=/mnt/viewgate serve --config /mnt/viewgate.toml
 StandardError=append:/run/viewgate.log
 LimitNOFILE=$(ulimit -Hn)
 RestartSec=100ms
-WatchdogSec=4s
+WatchdogSec=15s
 EOF
   printf '[Unit]\nDescription=nothing yet\nDefaultDependencies=no\n' >"$root/units/nothing.target"
   chown -R 64123:64123 "$root/key" "$root/viewgate.toml"

@@ -258,6 +258,7 @@ class Tabs {
   /** The client was started again. */
   private start(): void {
     this.isEnded = false;
+    this.isAsleep = false; // who starts it is awake
     this.channel = this.openChannel();
     this.listen();
     void this.compete();

@@ -457,6 +457,9 @@ begin
            sha256(convert_to(one.body, 'UTF8'))
     from viewgate.spaces s where s.space = one.space and (promised is null or promised[1] = s.head + 1);
     get diagnostics appended = row_count;
+    if appended = 0 and promised is null then
+      raise exception using errcode = 'VG001', message = format('viewgate.append_commit: there is no space %s', one.space);
+    end if;
     return appended;
   end if;
   -- A space's head is read once, with its first marker; without the space there is none, and the sequence would be null.

@@ -56,6 +56,7 @@ class Inspect : public Operators {
     // Who reads nothing, and who comes late because many come at once, is looked at, and not let go meanwhile.
     out.set("--time-handshake", "5m");
     out.set("--time-hello", "5m");
+    out.set("--time-message", "5m");
     out.set("--time-no-progress", "5m");
     out.set("--time-silence", "5m");
     return out;

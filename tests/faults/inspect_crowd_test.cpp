@@ -9,6 +9,7 @@
 #include "inspect.hpp"
 #include "loadtest/swarm.hpp"
 #include "loadtest/token.hpp"
+#include "support/patience.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -18,11 +19,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-constexpr std::size_t connections_wanted = 5000;
+constexpr std::size_t connections_wanted = 5000 / slowness;
 constexpr std::size_t descriptors_kept = 512;  // for all else
 constexpr std::size_t page_rows = 200;         // the most that may be asked for
 constexpr std::size_t row_bytes_max = 512;
-constexpr std::chrono::seconds long_time{120};
+constexpr std::chrono::seconds long_time{120 * slowness};
 
 /// Each connection is a descriptor here, and one in the gateway, which has the limit of whoever starts it.
 class Descriptors {

@@ -58,8 +58,8 @@ create policy removal on notes for delete using (claims.role = 'reader' and owne
 create policy everything on labels using (claims.role = 'reader');
 )";
 
-std::vector<std::string> quick_deadlines() {
-  const std::string for_the_honest = patient_flag(std::chrono::milliseconds(500));
+std::vector<std::string> quick_deadlines(std::chrono::milliseconds honest) {
+  const std::string for_the_honest = patient_flag(honest);
   return {"--time-hello", for_the_honest, "--time-handshake", for_the_honest, "--time-message", for_the_honest,
           "--time-close", "200ms",        "--time-progress",  "100ms",        "--time-retry",   "100ms",
           "--time-drain", "500ms",        "--snapshot-reuse", "0s",           "--threads",      "2"};

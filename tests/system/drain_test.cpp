@@ -44,11 +44,9 @@ std::size_t most_within(std::vector<Time> times, Length length) {
 TEST(Drain, row_54_case_27_clients_return_spread_over_the_window_and_all_resume) {
   const std::size_t count = client_count();
   const std::chrono::milliseconds window(count * 10);  // a hundred a second
-  Line line(durable_cluster());
+  Line line(durable_cluster(), {.flags = quick_deadlines(std::chrono::seconds(60))});
   GatewayOptions options = line.gateway_options();
   options.set("--time-drain", std::to_string(window.count()) + "ms");
-  // Whoever is slow here is slow because this machine is, and not let go for it.
-  for (const char* each : {"--time-hello", "--time-handshake", "--time-message"}) options.set(each, "60s");
   GatewayProcess leaving(options);
   options.listen = "127.0.0.1:" + std::to_string(free_port());
   const ItemCrowd crowd(count, {line.new_space(), line.new_space()});

@@ -50,7 +50,7 @@ class Nodes : public ::testing::Test {
     ASSERT_TRUE(eventually([&] { return writers.written() >= wanted; }, long_time));
   }
 
-  Line line{durable_cluster()};
+  Line line{durable_cluster(), {.flags = quick_deadlines(std::chrono::seconds(60))}};
   std::vector<std::unique_ptr<GatewayProcess>> nodes;
 };
 

@@ -33,7 +33,7 @@ TEST(ResumeStorm, clients_of_a_killed_node_cost_the_database_a_few_questions_for
   constexpr std::size_t clients = 300;
   constexpr int missed = 100;
   constexpr std::int64_t questions_per_space_max = 6;
-  Line line(counting_cluster());
+  Line line(counting_cluster(), {.flags = quick_deadlines(std::chrono::seconds(60))});
   line.sql("create extension pg_stat_statements");
   const ItemCrowd crowd(clients, {line.new_space(), line.new_space(), line.new_space()});
   loadtest::SwarmOptions options;

@@ -62,9 +62,9 @@ async function renderers(page: Page): Promise<number[]> {
 export async function stopProcess(page: Page): Promise<() => void> {
   for (const id of await renderers(page)) {
     process.kill(id, 'SIGSTOP');
-    // Of the right one no answer comes; every other one is let go on at once.
+    // Of the right one no answer comes, however long one waits; every other one is let go on at once.
     const answer = page.evaluate(() => true).catch(() => true);
-    const isOther = await Promise.race([answer, new Promise<boolean>((done) => setTimeout(() => done(false), 3_000))]);
+    const isOther = await Promise.race([answer, new Promise<boolean>((done) => setTimeout(() => done(false), 15_000))]);
     if (!isOther) return () => void process.kill(id, 'SIGCONT');
     process.kill(id, 'SIGCONT');
   }

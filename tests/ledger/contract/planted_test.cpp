@@ -82,6 +82,7 @@ class Durability : public ::testing::Test {
     PgSession session(conninfo_);
     session.run("alter database " + session.value("select current_database()") + " set synchronous_commit = off");
     log_writer_ = std::stoi(session.value("select pid from pg_stat_activity where backend_type = 'walwriter'"));
+    session.run("select pg_sleep(0.5)");  // it has nothing to do then, and holds no lock in its sleep
     ::kill(log_writer_, SIGSTOP);
   }
   ~Durability() override { ::kill(log_writer_, SIGCONT); }  // where the test did not come to the crash
