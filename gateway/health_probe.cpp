@@ -81,7 +81,7 @@ std::string probe_readiness(const Endpoint& endpoint, ProbeOver over, std::chron
   const Socket socket(target, time_max);
   if (!socket.connected()) throw Stop(ExitStatus::failed, "nobody answers on " + endpoint_text(target));
   const std::string answer = over == ProbeOver::tls ? ask_over_tls(socket) : ask_plainly(socket);
-  const std::string line = answer.substr(0, answer.find('\r'));
+  std::string line = answer.substr(0, answer.find('\r'));
   if (!line.starts_with("HTTP/1.1 ")) {
     throw Stop(ExitStatus::failed, endpoint_text(target) + " does not answer as viewgate does" +
                                        (over == ProbeOver::tls ? " with TLS" : " without TLS"));

@@ -15,7 +15,7 @@ namespace viewgate::loadtest {
 namespace {
 
 std::vector<char>& read_buffer() {
-  static std::vector<char> buffer(256 * 1024);
+  static std::vector<char> buffer(std::size_t{256} * 1024);
   return buffer;
 }
 
