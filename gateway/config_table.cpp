@@ -183,7 +183,7 @@ constexpr std::array table = std::to_array<Setting>({
     one_of("ledger.fsync_off", &C::fsync_off, "refuse", "refuse|accept",
            "a database that may lose commits in a crash; accept it for throw-away data only"),
     number(
-        "ledger.disk_bytes", bytes, &C::ledger_disk_bytes, "0", 0, 1024 * 1024 * gib,
+        "ledger.disk_bytes", bytes, &C::ledger_disk_bytes, "0", 0, std::int64_t{1024} * 1024 * gib,
         "what the ledger may take of the database's disk, for alerts and the doctor; 0 = all that is left on a private "
         "PostgreSQL's, else unknown"),
     number("ledger.disk_check", duration, &C::ledger_disk_check, "30s", 10, day, "how often is looked what it takes"),
