@@ -33,6 +33,8 @@ enum Column {
   column_by_key
 };
 
+constexpr std::int64_t large_commit = -2;  // in place of an ordinal
+
 }  // namespace
 
 std::optional<ChangeKind> change_kind_of(std::string_view letter) {
@@ -54,9 +56,15 @@ void PartBuilder::add(const pg::Row& row) {
   if (!follower_ || !follower_->is_watched || follower_->fault) return;
   if (!part_ && !begin_commit(row)) return;
   if (row.integer(column_sequence) != part_->position.sequence.value) return fail(errc::log_corrupt);
+  if (row.integer(column_ordinal) == large_commit) return set_aside();
   if (row.integer(column_ordinal) >= 0) return append(row);
   sign(row);
   if (changes_ == 0) hand_on(true);
+}
+
+void PartBuilder::set_aside() {
+  follower_->is_large = true;
+  part_.reset();
 }
 
 /// The row that stands before a commit's changes.

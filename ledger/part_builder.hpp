@@ -26,6 +26,10 @@ class Row;
 constexpr const char* kReadForViews =
     "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int, $4::bigint[], $5::bigint, false)";
 
+/// The same; of a commit with more than so many changes only that it is there.
+constexpr const char* kReadForViewsButLarge =
+    "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int, $4::bigint[], $5::bigint, false, $6::int)";
+
 /// How far one reader of one space has come. A connection may break inside a commit: what was handed on of it is
 /// remembered, so that the next read goes on where it was, or finds that the commit is another one.
 struct Follower {
@@ -37,6 +41,7 @@ struct Follower {
   std::int64_t begun_changes = 0;  ///< how many of its changes
   std::optional<errc> fault;       ///< log_corrupt, history_diverged, history_erased: nothing more is handed on
   bool is_watched = true;          ///< set to false: nothing more is handed on
+  bool is_large = false;           ///< the next commit was only told, since it is large: it is read apart
 };
 using FollowerPtr = std::shared_ptr<Follower>;
 
@@ -66,6 +71,7 @@ class PartBuilder {
  private:
   void enter_space(std::string_view space);
   bool begin_commit(const pg::Row& row);
+  void set_aside();
   void sign(const pg::Row& row);
   void append(const pg::Row& row);
   void merge(const pg::Row& row, ChangeKind kind);

@@ -9,6 +9,7 @@
 
 #include "ledger/housekeeper.hpp"
 #include "ledger/inspection.hpp"
+#include "ledger/large_reader.hpp"
 #include "ledger/listener.hpp"
 #include "ledger/pg/connection.hpp"
 #include "ledger/spawn.hpp"
@@ -58,7 +59,9 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
         housekeeper_(
             std::make_shared<Housekeeper>(executor_, conninfo_,
                                           HousekeeperOptions{options_.captures_interval, options_.prune_interval,
-                                                             options_.size_interval, options_.time_max})) {}
+                                                             options_.size_interval, options_.time_max})) {
+    large_reader_ = make_large_reader();
+  }
 
   void start() {
     spawn(executor_, run(shared_from_this()));
@@ -72,6 +75,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
     look_.close();
     if (listener_) listener_->stop();
     housekeeper_->stop();
+    large_reader_->stop();
   }
 
   void watch(const std::string& space) {
@@ -120,6 +124,8 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   void hand_on(CommitPartPtr part);
   void end_turn();
 
+  [[nodiscard]] pg::ConnectOptions connect_options(std::string name) const;
+  [[nodiscard]] std::shared_ptr<LargeReader> make_large_reader();
   void start_listening();
   void hear(std::string_view payload);
 
@@ -135,6 +141,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   asio::steady_timer nap_;
   std::shared_ptr<Listener> listener_;
   std::shared_ptr<Housekeeper> housekeeper_;
+  std::shared_ptr<LargeReader> large_reader_;
 
   Watchlist watchlist_;
   std::optional<std::string> previous_;  ///< what the next look is told: the snapshot up to which all is known
@@ -212,12 +219,7 @@ pg::Task<void> Tailer::Runner::take(Step step) {
 
 pg::Task<void> Tailer::Runner::connect() {
   ++stats_.connects;
-  pg::ConnectOptions connect;
-  connect.conninfo = conninfo_;
-  connect.application_name = tail_name(options_.node);
-  connect.planner_settings = kPlannerSettings;
-  connect.connect_time_max = options_.time_max;
-  auto connected = co_await look_.connect(std::move(connect));
+  auto connected = co_await look_.connect(connect_options(tail_name(options_.node)));
   if (!connected) co_return connected.error();
   plan_.on_connected();
   co_return Result<void>();
@@ -345,13 +347,14 @@ pg::Task<void> Tailer::Runner::read() {
     stamps.push_back(static_cast<std::int64_t>(follower->position.stamp.value));
     before.push_back(follower->position.sequence);
   }
-  std::string sql = kReadForViews;
+  std::string sql = kReadForViewsButLarge;
   pg::Params params;
   params.emplace_back(pg::array_text(spaces));
   params.emplace_back(pg::array_text(afters));
   params.emplace_back(std::to_string(options_.changes_per_read));
   params.emplace_back(pg::array_text(stamps));
   params.emplace_back(std::to_string(options_.part_bytes_max));
+  params.emplace_back(std::to_string(options_.changes_per_read));
   std::function<bool(const pg::Row&)> on_row = [this, &builder](const pg::Row& row) {
     builder.add(row);
     return !stopped_;
@@ -360,6 +363,9 @@ pg::Task<void> Tailer::Runner::read() {
                                              kSilenceShare * options_.time_max);
   if (!done) co_return done.error();
   builder.finish();
+  for (const FollowerPtr& follower : followers) {
+    if (follower->is_large && watchlist_.is_current(follower)) large_reader_->read(follower);
+  }
   auto suspects = watchlist_.settle(followers, before);  // pruned before they were read, another history, or worse
   if (suspects.empty()) co_return Result<void>();
   co_return co_await verify(std::move(suspects));
@@ -425,6 +431,29 @@ void Tailer::Runner::hear(std::string_view payload) {
   if (payload.starts_with(kCanary)) return;
   ++stats_.notified;
   wake();
+}
+
+pg::ConnectOptions Tailer::Runner::connect_options(std::string name) const {
+  pg::ConnectOptions out;
+  out.conninfo = conninfo_;
+  out.application_name = std::move(name);
+  out.planner_settings = kPlannerSettings;
+  out.connect_time_max = options_.time_max;
+  return out;
+}
+
+// Stopped by whoever owns this, as the listener is.
+std::shared_ptr<LargeReader> Tailer::Runner::make_large_reader() {
+  LargeReaderOptions options{connect_options("viewgate large"), options_.part_bytes_max,
+                             kSilenceShare * options_.time_max, options_.times.reconnect_max};
+  LargeReaderEvents events;
+  events.on_part = [this](CommitPartPtr part) { hand_on(std::move(part)); };
+  events.on_done = [this](const FollowerPtr& follower) {
+    end_turn();
+    watchlist_.take_back(follower);
+    nap_.cancel();
+  };
+  return std::make_shared<LargeReader>(executor_, std::move(options), std::move(events));
 }
 
 void Tailer::Runner::start_listening() {

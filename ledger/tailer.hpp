@@ -2,6 +2,7 @@
 // spaces, in order and once, as parts. Implements Tail over PostgreSQL.
 //
 //   look connection    looks, reads, checks; decides by tailer_plan
+//   large reader       reads what others should not wait for, on a connection that is there only then
 //   listen connection  nothing but LISTEN; what it hears only wakes the other
 //   housekeeper        checks the captured tables and prunes, on a connection of its own
 //

@@ -57,7 +57,7 @@ void Watchlist::note_head(const std::string& space, Sequence head, PlanClock::ti
   watched.head = head;
   if (watched.head <= watched.follower->position.sequence) return;
   if (!watched.behind_since) watched.behind_since = now;
-  mark_dirty(space, watched);
+  if (!watched.follower->is_large) mark_dirty(space, watched);
 }
 
 bool Watchlist::note_erased(const std::string& space, Sequence through) {
@@ -98,6 +98,7 @@ std::vector<FollowerPtr> Watchlist::settle(const std::vector<FollowerPtr>& read,
     const Sequence reached = read[i]->position.sequence;
     const bool is_behind = reached < watched.head;
     if (!is_behind) watched.behind_since.reset();
+    if (read[i]->is_large) continue;
     if (is_behind && reached == before[i] && !read[i]->fault) read[i]->fault = errc::log_corrupt;
     if (read[i]->fault) {
       suspects.push_back(read[i]);
@@ -118,6 +119,17 @@ SpaceLag Watchlist::lag_of(const std::string& space, const Watched& watched, Pla
 SpaceLag Watchlist::lag(const std::string& space, PlanClock::time_point now) const {
   const auto found = watched_.find(space);
   return found == watched_.end() ? SpaceLag{space} : lag_of(space, found->second, now);
+}
+
+void Watchlist::take_back(const FollowerPtr& follower) {
+  follower->is_large = false;
+  if (!is_current(follower)) return;
+  Watched& watched = watched_.find(follower->space)->second;
+  if (follower->position.sequence < watched.head || follower->fault) {
+    mark_dirty(follower->space, watched);
+  } else {
+    watched.behind_since.reset();
+  }
 }
 
 std::vector<SpaceLag> Watchlist::lags(PlanClock::time_point now) const {

@@ -48,10 +48,13 @@ class Watchlist {
   [[nodiscard]] bool has_dirty() const { return !dirty_.empty(); }
   /// The next followers to read for, first come first served; may be fewer, as unwatched ones are left out.
   [[nodiscard]] std::vector<FollowerPtr> take_dirty(std::size_t count_max);
-  /// After a read: what is not at its head yet is dirty again. Returns those that did not get what should follow, with a
-  /// fault.
+  /// After a read: what is not at its head yet is dirty again, but for those whose next commit is large, which are not given
+  /// out until they are taken back. Returns those that did not get what should follow, with a fault.
   [[nodiscard]] std::vector<FollowerPtr> settle(const std::vector<FollowerPtr>& read,
                                                 const std::vector<Sequence>& before);
+
+  /// Its large commit was read, or could not be.
+  void take_back(const FollowerPtr& follower);
 
   /// Of one space; no commits where it is not behind.
   [[nodiscard]] SpaceLag lag(const std::string& space, PlanClock::time_point now) const;

@@ -748,10 +748,11 @@ end $$;
 -- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 500 changes, or more than `part_bytes` of text
 -- (null: no such limit). A commit without changes gives one row with ordinal -1; so does, before its changes, one that a client or
 -- a tag has signed: only that row has the columns from request_id to body. `stamps`: of `afters`; where the ledger has another one,
--- the space gives no row (null: not asked). One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes
+-- the space gives no row (null: not asked). `large` (null: there is none such): a commit of more changes, which is then the first
+-- one, is only told, by one row with ordinal -2: who reads many spaces has it read apart. One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes
 -- is never held whole. Missing sequences mean that the log was pruned there: compare with retained_from.
 create function viewgate.read_log(spaces text[], afters bigint[], max_changes int, stamps bigint[] default null,
-                                  part_bytes bigint default null, with_requests boolean default true)
+                                  part_bytes bigint default null, with_requests boolean default true, large int default null)
 returns table (space text, sequence bigint, stamp bigint, source text, role text, at text, changes bigint,
                ordinal bigint, kind "char", collection text, key text, before text, after text, groups text[],
                request_id text, fields text, principal text, client text, number bigint, receipt text, body text, by_key boolean)
@@ -765,7 +766,8 @@ language sql stable as $$
     select b.*,
            b.changes > 500 or b.changes > 1 and coalesce((
              select sum(coalesce(octet_length(h.before), 0) + coalesce(octet_length(h.after), 0)) from viewgate.changes h
-             where h.space = b.space and h.part = b.part) > part_bytes, false) as by_key
+             where h.space = b.space and h.part = b.part) > part_bytes, false) as by_key,
+           coalesce(b.changes > large, false) as is_large
     from (
       select c.*, sum(greatest(c.changes, 1)) over (order by c.sequence) as total
       from (select c.* from viewgate.commits c
@@ -778,29 +780,29 @@ language sql stable as $$
     where b.total <= max_changes or b.total = greatest(b.changes, 1)
     order by b.sequence offset 0) c
   left join lateral (
-    (select -1::bigint as ordinal, null::"char" as kind, null::text as collection, null::text as key, null::text as before,
+    (select case when c.is_large then -2 else -1 end::bigint as ordinal, null::"char" as kind, null::text as collection, null::text as key, null::text as before,
             null::text as after, null::text[] as groups,
             c.request_id, c.fields, c.principal, c.client::text, c.number, c.receipt, case when with_requests then c.body end as body
-     where c.client is not null or c.request_id is not null or c.fields is not null)
+     where c.is_large or c.client is not null or c.request_id is not null or c.fields is not null)
     union all
     -- Nearly every commit: written by one statement, read in the order of the index.
     (select row_number() over (order by h.counter) - 1, h.kind, h.collection, h.key, h.before, h.after, h.groups,
             null, null, null, null, null, null, null
      from viewgate.changes h
-     where h.space = c.space and h.part = c.part and c.statements = 1 and not c.by_key
+     where h.space = c.space and h.part = c.part and c.statements = 1 and not c.by_key and not c.is_large
      order by h.counter)
     union all
     (select o.*, null, null, null, null, null, null, null from (
        select row_number() over (order by h.counter) - 1 as ordinal, h.kind, h.collection, h.key, h.before, h.after, h.groups
        from viewgate.changes h
-       where h.space = c.space and h.part = c.part and c.statements = 1 and c.by_key) o
+       where h.space = c.space and h.part = c.part and c.statements = 1 and c.by_key and not c.is_large) o
      order by o.collection, o.key, o.ordinal)
     union all
     (select o.*, null, null, null, null, null, null, null from (
        select row_number() over (order by coalesce(p.place, h.counter)) - 1 as ordinal,
               h.kind, h.collection, h.key, h.before, h.after, h.groups
        from viewgate.changes h left join viewgate.places(c.space, c.part) p on p.counter = h.counter
-       where h.space = c.space and h.part = c.part and c.statements > 1) o
+       where h.space = c.space and h.part = c.part and c.statements > 1 and not c.is_large) o
      order by case when c.by_key then o.collection end, case when c.by_key then o.key end, o.ordinal)
   ) d on true
 $$;

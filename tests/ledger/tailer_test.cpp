@@ -2,8 +2,10 @@
 // wake-up, the pace of looks is so slow that only the wake-up can explain the arrival.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "ledger/tail_fixture.hpp"
+#include "support/eventually.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -156,6 +158,63 @@ TEST_F(TailerTest, a_turn_is_bounded_by_all_that_is_carried_also_receipts) {
       "i, repeat('r', 5000), repeat('b', 5000))::viewgate.waiting) from generate_series(1, 40) i)); commit");
   EXPECT_TRUE(reaches("s1", 40));
   EXPECT_GE(sink_.turns - turns, 15);
+}
+
+/// One commit of 8,000 changes, some two megabytes: more than is read along with others.
+class TailerLarge : public TailerTest {
+ protected:
+  void SetUp() override {
+    TailerTest::SetUp();
+    session_.run(
+        "create table big (id int, space text, pad text, primary key (id, space)); "
+        "select viewgate.capture('big', 'space')");
+    TailerOptions options = quick();
+    options.part_bytes_max = 100'000;
+    start(options);
+    watch("large");
+    watch("small");
+  }
+  void insert_many(int first) {
+    session_.run("insert into big select i, 'large', repeat('x', 200) from generate_series(" + std::to_string(first) +
+                 ", " + std::to_string(first + 7999) + ") i");
+  }
+};
+
+TEST_F(TailerLarge, other_spaces_do_not_wait_for_it) {
+  pid_t server = 0;
+  sink_.when_part = [&](const ledger::CommitPart& part) {
+    if (part.space != "large" || server != 0) return;
+    // Nobody reads while this lasts, so it comes to wait in the middle of the commit; there it is held.
+    const std::string waiting =
+        "select max(pid) from pg_stat_activity where application_name = 'viewgate large' and wait_event = "
+        "'ClientWrite' "
+        "and datname = current_database()";
+    ASSERT_TRUE(eventually([&] { return !session_.value(waiting).empty(); }));
+    server = std::stoi(session_.value(waiting));
+    ::kill(server, SIGSTOP);
+  };
+  insert_many(1);
+  ASSERT_TRUE(loop_.until([&] { return server != 0; }));
+  session_.run(append("small", 1));
+  EXPECT_TRUE(reaches("small", 1));
+  EXPECT_EQ(sink_.head("large"), 0);
+  ::kill(server, SIGCONT);
+  session_.run(append("large", 1));
+  expect_caught_up({"large", "small"});
+}
+
+TEST_F(TailerLarge, it_goes_on_where_it_was_whichever_connection_breaks) {
+  int first = 1;
+  for (const char* connection : {"viewgate large", "viewgate tail"}) {
+    int parts = 0;
+    sink_.when_part = [&](const ledger::CommitPart& part) {
+      if (part.space == "large" && ++parts == 2) terminate(connection);
+    };
+    insert_many(std::exchange(first, first + 8000));
+    session_.run(append("small", 1));
+    expect_caught_up({"large", "small"});
+    EXPECT_GT(parts, 3);
+  }
 }
 
 TEST_F(TailerTest, a_commit_of_many_changes_comes_in_bounded_parts_ordered_by_key) {
