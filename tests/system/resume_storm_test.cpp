@@ -3,6 +3,9 @@
 // (pg_stat_statements).
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <iostream>
+
 #include "system/item_crowd.hpp"
 
 namespace viewgate::testing {
@@ -14,6 +17,12 @@ PostgresCluster& counting_cluster() {
   static PostgresCluster cluster(
       {.durability = ledger::Durability::durable, .settings = {"shared_preload_libraries=pg_stat_statements"}});
   return cluster;
+}
+
+/// VIEWGATE_STORM_CLIENTS: thousands where there is time.
+std::size_t client_count() {
+  const char* text = std::getenv("VIEWGATE_STORM_CLIENTS");
+  return text == nullptr ? 300 : std::strtoul(text, nullptr, 10);
 }
 
 /// How often the log was read, or a position held against it.
@@ -30,7 +39,7 @@ void commit(Line& line, const std::string& space, int id) {
 }
 
 TEST(ResumeStorm, clients_of_a_killed_node_cost_the_database_a_few_questions_for_each_space) {
-  constexpr std::size_t clients = 300;
+  const std::size_t clients = client_count();
   constexpr int missed = 100;
   constexpr std::int64_t questions_per_space_max = 6;
   Line line(counting_cluster(), {.flags = quick_deadlines(std::chrono::seconds(60))});
@@ -50,8 +59,8 @@ TEST(ResumeStorm, clients_of_a_killed_node_cost_the_database_a_few_questions_for
   for (int i = 0; i < missed; ++i) {
     for (const auto& space : crowd.spaces) commit(line, space, ++id);
   }
-  line.sql(
-      "select viewgate.look(null)");  // numbered before anybody comes, so that nothing is read but for those who return
+  // Numbered before anybody comes, so that nothing is read but for those who return.
+  line.sql("select viewgate.look(null)");
   line.sql("select pg_stat_statements_reset()");
   line.gateway().start_again();  // another node behind the same address: it has nothing of what the first one had
   ASSERT_TRUE(swarm.wait_until_at(heads_of(crowd, line.database()), long_time)) << swarm.summary();
