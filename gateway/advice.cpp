@@ -104,7 +104,7 @@ std::string_view advice_for(ResetReason reason) {
     case ResetReason::authorization_changed:
       return "nothing; where it is frequent, the issuer puts something into a claim that changes with every token";
     case ResetReason::state_unavailable:
-      return "look for warnings in the log at that time; a commit above `history.commit_bytes` does it, too";
+      return "look for warnings in the log at that time; a catch-up that the disk does not take does it, too";
   }
   return {};
 }

@@ -67,6 +67,8 @@ class BootstrapDesk {
   /// Of all that are read, kept or written to sockets.
   [[nodiscard]] std::size_t memory_bytes() const { return room_->memory.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t disk_bytes() const { return room_->disk->bytes(); }
+  /// What lies in files because it is too much for memory counts against it, whatever it is.
+  [[nodiscard]] const std::shared_ptr<SpillBudget>& disk() const { return room_->disk; }
 
  private:
   struct Flight {

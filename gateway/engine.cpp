@@ -39,10 +39,10 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
       registry_moved_(std::move(on_registry_moved)),
       reader_(reader),
       recent_(limits_.space_bytes, limits_.spaces_bytes),
-      // The place that led nowhere may be that of a kept snapshot, which would lead everybody there again.
-      history_(limits_, surroundings_, reader, recent_,
-               [this](const GroupId& group, ledger::Position position) { bootstraps_.distrust_from(group, position); }),
       bootstraps_(limits_, surroundings_, bootstrap_reader),
+      // The place that led nowhere may be that of a kept snapshot, which would lead everybody there again.
+      history_(limits_, surroundings_, reader, recent_, bootstraps_.disk(),
+               [this](const GroupId& group, ledger::Position position) { bootstraps_.distrust_from(group, position); }),
       progress_at_(surroundings_.now() + limits_.progress_interval),
       forget_at_(surroundings_.now()) {
   outlets_.reserve(surroundings_.reactors);
@@ -100,20 +100,62 @@ void Engine::project(Space& space, const ledger::CommitPart& part) {
   for (const auto& events : *touched) {
     const auto found = groups_.find(GroupId{events.group->id().bytes});
     if (found == groups_.end()) continue;
-    auto& followed = found->second;
-    ++frames_;
-    auto frame = std::make_shared<GroupFrame>();
-    frame->group = found->first;
-    frame->position = events.position;
-    frame->whole = events.last;
-    if (events.last) frame->committed_us = committed_us;
+    if (!part.first || !part.last) {
+      collect(space, found->second, events);
+      continue;
+    }
     // Planted: a cursor that says one commit less than what it is stored with.
     const auto sealed = ledger::is_planted("early_cursor") ? space.head : events.position;
-    append_events(frame->text, *followed.spec, events, sealed);
-    ++followed.documents;
-    followed.document_bytes += frame->text.size();
-    if (events.last) followed.told = events.position.sequence;
-    put(followed, frame);
+    std::string text;
+    append_events(text, *found->second.spec, events, sealed);
+    put_documents(found->second, events.position, std::move(text), committed_us);
+  }
+}
+
+void Engine::put_documents(Followed& followed, ledger::Position position, std::string text, std::int64_t committed_us) {
+  ++frames_;
+  auto frame = std::make_shared<GroupFrame>();
+  frame->group = followed.spec->id;
+  frame->position = position;
+  frame->text = std::move(text);
+  frame->committed_us = committed_us;
+  ++followed.documents;
+  followed.document_bytes += frame->text.size();
+  followed.told = position;
+  put(followed, frame);
+}
+
+/// A commit in parts: what it means to the group is told when its last part has come.
+void Engine::collect(Space& space, Followed& followed, const projection::GroupEvents& events) {
+  if (!followed.open) followed.open = std::make_unique<HistoryBuilder>(followed.spec, limits_, bootstraps_.disk());
+  if (!followed.open->add(events)) {
+    log::warn("commit_too_large", {{"space", followed.spec->space},
+                                   {"sequence", events.position.sequence.value},
+                                   {"reason", followed.open->problem()}});
+    reset_group(GroupId{followed.spec->id}, ResetReason::state_unavailable);
+    return;
+  }
+  if (!events.last) return;
+  const auto history = std::exchange(followed.open, nullptr)->finish(events.position);
+  if (history->spilled || history->text.size() > limits_.frame_bytes) {
+    tell_as_history(space, followed, history);
+  } else {
+    put_documents(followed, events.position, history->text, unix_microseconds(events.at));
+  }
+}
+
+/// Too much for rings: they would lose what everybody is about to read, and a reactor that cannot write it as fast as it comes
+/// would fall behind. So the group is joined anew above it, and its readers come for it, each at its own pace.
+void Engine::tell_as_history(Space& space, Followed& followed, const std::shared_ptr<const History>& history) {
+  ++frames_;
+  history_.publish(followed.spec->id, {followed.told, space.head}, history);
+  ++followed.documents;
+  followed.document_bytes += history->text.size() + (history->spilled ? history->spilled->bytes() : 0);
+  followed.told = history->through;
+  for (std::size_t reactor = 0; reactor < outlets_.size(); ++reactor) {
+    if ((followed.reactors & ~followed.holes & bit(reactor)) == 0) continue;
+    followed.holes |= bit(reactor);
+    space.joining.push_back(Joining{reactor, followed.spec});  // completed when the commit is
   }
 }
 
@@ -195,6 +237,12 @@ void Engine::on_erased(const std::string& name, ledger::Sequence through) {
   auto& space = found->second;
   log::info("values_erased", {{"space", name}, {"through", through.value}});
   recent_.forget(name, through);
+  // What was collected of a commit whose end has not come may hold values that were erased.
+  std::vector<GroupId> inside;
+  for (const Followed* each : space.groups) {
+    if (each->open && space.head.sequence < through) inside.push_back(each->spec->id);
+  }
+  for (const auto& id : inside) reset_group(id, ResetReason::state_unavailable);
   history_.distrust(name);
   for (const Followed* each : space.groups) {
     history_.forget(each->spec->id);

@@ -135,10 +135,11 @@ class Engine final : public ledger::TailSink, public EnginePort {
   struct Followed {
     GroupSpecPtr spec;
     Space* space = nullptr;
-    std::size_t place = 0;       ///< in the space's groups
-    std::uint64_t reactors = 0;  ///< a bit each
-    std::uint64_t holes = 0;     ///< of these, those that missed frames and have not been joined anew
-    ledger::Sequence told;       ///< of the last document that moves the cursor
+    std::size_t place = 0;                 ///< in the space's groups
+    std::uint64_t reactors = 0;            ///< a bit each
+    std::uint64_t holes = 0;               ///< of these, those that missed frames and have not been joined anew
+    ledger::Position told;                 ///< of the last document that moves the cursor
+    std::unique_ptr<HistoryBuilder> open;  ///< its documents of the commit whose last part has not come
     std::uint64_t documents = 0;
     std::uint64_t document_bytes = 0;
     std::optional<TimePoint> unused_since;
@@ -153,6 +154,9 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void note_unused(Followed& followed);
   void put(const Followed& followed, const GroupFramePtr& frame);
   void project(Space& space, const ledger::CommitPart& part);
+  void put_documents(Followed& followed, ledger::Position position, std::string text, std::int64_t committed_us);
+  void collect(Space& space, Followed& followed, const projection::GroupEvents& events);
+  void tell_as_history(Space& space, Followed& followed, const std::shared_ptr<const History>& history);
   void put_receipt(const Space& space, const ledger::CommitPart& part);
   /// Groups of reactors that were behind are joined anew.
   void take_back();
@@ -174,8 +178,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   ledger::Tail* tail_ = nullptr;
   ledger::LogReader& reader_;
   RecentStore recent_;
-  HistoryDesk history_;
   BootstrapDesk bootstraps_;
+  HistoryDesk history_;
   ledger::Mutations* mutations_ = nullptr;
   projection::Projector projector_;
   std::map<std::string, Space> spaces_;

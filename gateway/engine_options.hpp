@@ -18,7 +18,8 @@ struct EngineLimits {
   std::size_t space_bytes = 4 * mebibyte;             ///< recent commits kept per space
   std::size_t spaces_bytes = 256 * mebibyte;          ///< recent commits kept of all spaces together
   std::size_t history_bytes = mebibyte;               ///< record text read at once for those who return
-  std::size_t history_commit_bytes = 64 * mebibyte;   ///< of one answer; above it the view starts anew
+  std::size_t history_commit_bytes = 4 * mebibyte;    ///< of one answer in memory; above it it goes on in a file
+  std::size_t frame_bytes = mebibyte / 4;             ///< of one commit; above it it is told as history
   std::size_t history_groups = 64;                    ///< served by one read
   std::size_t reactor_backlog_bytes = 64 * mebibyte;  ///< posted to one reactor and not yet taken by it
   std::size_t snapshot_concurrent = 2;
@@ -26,7 +27,7 @@ struct EngineLimits {
   std::size_t snapshot_bytes = 256 * mebibyte;         ///< of one
   std::size_t snapshot_memory_bytes = 256 * mebibyte;  ///< of one; and of what changed while it was read
   std::size_t snapshot_total_bytes = 512 * mebibyte;   ///< of all in memory; above either they go on in files
-  std::size_t snapshot_disk_bytes = 0;                 ///< of all in files; 0: there are none
+  std::size_t snapshot_disk_bytes = 0;                 ///< of all in files, with histories; 0: there are none
   std::string snapshot_directory = "/var/tmp";
   std::size_t snapshot_chunk_bytes = 64 * std::size_t{1024};
   std::size_t snapshot_page_rows = 20'000;          ///< of the first page; those after it follow from how long it took

@@ -44,7 +44,7 @@ Engine::Followed& Engine::follow(Space& space, const GroupSpecPtr& spec) {
   if (!followed.spec) {
     followed.spec = spec;
     followed.space = &space;
-    followed.told = space.head.sequence;
+    followed.told = space.head;
     static_cast<void>(projector_.add(spec->group));
     followed.place = space.groups.size();
     space.groups.push_back(&followed);

@@ -10,6 +10,7 @@ namespace viewgate::gateway {
 void Engine::tick() {
   const auto now = surroundings_.now();
   bootstraps_.tick();
+  history_.tick();
   take_back();
   // Not at every tick: a linger may be longer by a tenth.
   if (now >= forget_at_) {
@@ -39,8 +40,8 @@ void Engine::tell_progress() {
 
 void Engine::tell_progress(const Space& space) {
   for (Followed* followed : space.groups) {
-    if (followed->reactors == 0 || space.head.sequence <= followed->told) continue;
-    followed->told = space.head.sequence;
+    if (followed->reactors == 0 || space.head.sequence <= followed->told.sequence) continue;
+    followed->told = space.head;
     auto frame = std::make_shared<GroupFrame>();
     frame->group = followed->spec->id;
     frame->position = space.head;

@@ -4,18 +4,23 @@
 #include <iterator>
 #include <utility>
 
-#include "gateway/documents.hpp"
 #include "gateway/errors.hpp"
 #include "gateway/log.hpp"
 
 namespace viewgate::gateway {
 
-HistoryDesk::Target::Target(GroupSpecPtr group, ledger::Position position)
-    : spec(std::move(group)), after(position), replay(spec->group) {}
+HistoryDesk::Target::Target(const HistoryDesk& desk, GroupSpecPtr group, ledger::Position position)
+    : spec(std::move(group)), after(position), replay(spec->group), documents(spec, desk.limits_, desk.disk_) {}
 
 HistoryDesk::HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
-                         RecentStore& recent, std::function<void(const GroupId&, ledger::Position)> on_void)
-    : limits_(limits), surroundings_(surroundings), reader_(reader), recent_(recent), on_void_(std::move(on_void)) {}
+                         RecentStore& recent, std::shared_ptr<SpillBudget> disk,
+                         std::function<void(const GroupId&, ledger::Position)> on_void)
+    : limits_(limits),
+      surroundings_(surroundings),
+      reader_(reader),
+      recent_(recent),
+      disk_(std::move(disk)),
+      on_void_(std::move(on_void)) {}
 
 void HistoryDesk::ask(HistoryAsker asker) {
   if (answer(asker)) return;
@@ -49,7 +54,7 @@ bool HistoryDesk::answer(const HistoryAsker& asker) {
 }
 
 void HistoryDesk::answer_from(const RecentCommits& recent, const HistoryAsker& asker) {
-  Target target(asker.spec, asker.after);
+  Target target(*this, asker.spec, asker.after);
   target.known = true;
   target.askers.push_back(asker);
   const auto commits = recent.stretch(asker.after, limits_.history_bytes);
@@ -68,6 +73,16 @@ void HistoryDesk::share(const GroupId& group, ledger::Position after, const std:
   shared_[{group, after}] = history;
 }
 
+void HistoryDesk::publish(const GroupId& group, const std::vector<ledger::Position>& places,
+                          const std::shared_ptr<const History>& history) {
+  for (const auto& each : places) share(group, each, history);
+  published_.push_back({group, history, surroundings_.now() + limits_.snapshot_reuse});
+}
+
+void HistoryDesk::tick() {
+  while (!published_.empty() && surroundings_.now() >= published_.front().until) published_.pop_front();
+}
+
 void HistoryDesk::distrust(const std::string& space) {
   const auto line = lines_.find(space);
   if (line != lines_.end() && line->second.reading) line->second.is_distrusted = true;
@@ -76,6 +91,7 @@ void HistoryDesk::distrust(const std::string& space) {
 void HistoryDesk::forget(const GroupId& group) {
   auto each = shared_.lower_bound({group, ledger::Position{}});
   while (each != shared_.end() && each->first.first == group) each = shared_.erase(each);
+  std::erase_if(published_, [&](const Published& made) { return made.group == group; });
 }
 
 void HistoryDesk::refuse(const HistoryAsker& asker, const Refusal& refusal) {
@@ -83,7 +99,7 @@ void HistoryDesk::refuse(const HistoryAsker& asker, const Refusal& refusal) {
   surroundings_.post(asker.reactor, [reply = asker.reply, refusal](ReactorPort&) { reply(refusal); });
 }
 
-void HistoryDesk::board(Read& read, std::deque<HistoryAsker>& waiting, std::size_t groups_max) {
+void HistoryDesk::board(Read& read, std::deque<HistoryAsker>& waiting) const {
   std::deque<HistoryAsker> left;
   for (auto& asker : waiting) {
     const auto same = [&](const Target& target) {
@@ -91,8 +107,9 @@ void HistoryDesk::board(Read& read, std::deque<HistoryAsker>& waiting, std::size
     };
     const bool reachable = asker.after == read.start || asker.after.sequence > read.start.sequence;
     auto target = std::find_if(read.targets.begin(), read.targets.end(), same);
-    if (target == read.targets.end() && reachable && read.targets.size() < groups_max) {
-      target = read.targets.emplace(read.targets.end(), asker.spec, asker.after);
+    if (target == read.targets.end() && reachable && read.targets.size() < limits_.history_groups) {
+      read.targets.emplace_back(*this, asker.spec, asker.after);
+      target = std::prev(read.targets.end());
       target->known = asker.after == read.start;  // the reader itself compares the stamp of where it starts
     }
     if (target == read.targets.end()) {
@@ -117,7 +134,7 @@ void HistoryDesk::start_read(const std::string& space) {
   read->space = space;
   const auto lowest = std::ranges::min_element(line.waiting, {}, &HistoryAsker::after);
   read->start = line.waiting.front().is_passed_over ? line.waiting.front().after : lowest->after;
-  board(*read, line.waiting, limits_.history_groups);
+  board(*read, line.waiting);
   reader_.read(
       space, read->start, limits_.history_bytes,
       [this, read](const ledger::CommitPartPtr& part) { on_part(*read, part); },
@@ -148,17 +165,18 @@ void HistoryDesk::hold(Read& read, const ledger::CommitPartPtr& part) const {
   }
 }
 
-void HistoryDesk::append(Target& target, const ledger::CommitPart& part) const {
+void HistoryDesk::append(Target& target, const ledger::CommitPart& part) {
   if (target.refusal) return;
   const auto events = target.replay.project(part);
   if (!events) {
     log::error("record_malformed", {{"space", part.space}, {"sequence", part.position.sequence.value}});
     target.refusal = Refusal{ResetReason::state_unavailable};
-  } else if (*events) {
-    append_events(target.text, *target.spec, **events, part.position);
+  } else if (*events && !target.documents.add(**events)) {
+    log::warn(
+        "history_too_large",
+        {{"space", part.space}, {"sequence", part.position.sequence.value}, {"reason", target.documents.problem()}});
+    target.refusal = Refusal{ResetReason::state_unavailable};
   }
-  if (target.text.size() > limits_.history_commit_bytes) target.refusal = Refusal{ResetReason::state_unavailable};
-  if (target.refusal) target.text = {};
 }
 
 void HistoryDesk::deliver(Target& target, ledger::Position through) {
@@ -166,11 +184,7 @@ void HistoryDesk::deliver(Target& target, ledger::Position through) {
     for (const auto& asker : target.askers) refuse(asker, *target.refusal);
     return;
   }
-  auto history = std::make_shared<History>();
-  history->text = std::move(target.text);
-  history->through = through;
-  history->position_token = target.spec->sealer.seal(through);
-  const std::shared_ptr<const History> shared = std::move(history);
+  std::shared_ptr<const History> shared = target.documents.finish(through);
   share(target.spec->id, target.after, shared);
   for (const auto& asker : target.askers) {
     surroundings_.post(asker.reactor, [reply = asker.reply, shared](ReactorPort&) { reply(shared); });

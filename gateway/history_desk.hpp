@@ -16,6 +16,7 @@
 
 #include "gateway/active_model.hpp"
 #include "gateway/engine_options.hpp"
+#include "gateway/history_builder.hpp"
 #include "gateway/recent_store.hpp"
 #include "ledger/ports.hpp"
 #include "projection/projector.hpp"
@@ -32,11 +33,20 @@ struct HistoryAsker {
 
 class HistoryDesk {
  public:
-  /// `on_void`: who stood at this position of the group was told to start anew.
+  /// `disk`: for answers that are too much for memory. `on_void`: who stood at this position of the group was told to
+  /// start anew.
   HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
-              RecentStore& recent, std::function<void(const GroupId&, ledger::Position)> on_void);
+              RecentStore& recent, std::shared_ptr<SpillBudget> disk,
+              std::function<void(const GroupId&, ledger::Position)> on_void);
 
   void ask(HistoryAsker asker);
+
+  /// A commit that is too much for the ring. Whoever stands at one of these places of the group is given it, and it is kept
+  /// at hand for a while, since all will come.
+  void publish(const GroupId& group, const std::vector<ledger::Position>& places,
+               const std::shared_ptr<const History>& history);
+  /// Lets go of what was published a while ago.
+  void tick();
 
   void refuse(const HistoryAsker& asker, const Refusal& refusal);
 
@@ -49,11 +59,11 @@ class HistoryDesk {
  private:
   /// Everyone in one read who has the same group and position.
   struct Target {
-    Target(GroupSpecPtr group, ledger::Position position);
+    Target(const HistoryDesk& desk, GroupSpecPtr group, ledger::Position position);
     GroupSpecPtr spec;
     ledger::Position after;
     projection::Replay replay;
-    std::string text;
+    HistoryBuilder documents;
     bool known = false;              ///< the ledger has `after` with its stamp
     std::optional<Refusal> refusal;  ///< why there is no answer
     std::vector<HistoryAsker> askers;
@@ -61,7 +71,7 @@ class HistoryDesk {
   struct Read {
     std::string space;
     ledger::Position start;
-    std::vector<Target> targets;
+    std::deque<Target> targets;
     std::vector<ledger::CommitPartPtr> parts;  ///< for the recent commits
     std::size_t parts_bytes = 0;
     bool is_too_much = false;  ///< for these
@@ -77,22 +87,29 @@ class HistoryDesk {
   void answer_from(const RecentCommits& recent, const HistoryAsker& asker);
   void share(const GroupId& group, ledger::Position after, const std::shared_ptr<const History>& history);
   void start_read(const std::string& space);
-  static void board(Read& read, std::deque<HistoryAsker>& waiting, std::size_t groups_max);
+  void board(Read& read, std::deque<HistoryAsker>& waiting) const;
   void on_part(Read& read, const ledger::CommitPartPtr& part) const;
   void hold(Read& read, const ledger::CommitPartPtr& part) const;
   void on_done(Read& read, const ledger::Result<ledger::Position>& reached);
-  void append(Target& target, const ledger::CommitPart& part) const;
+  static void append(Target& target, const ledger::CommitPart& part);
   void deliver(Target& target, ledger::Position through);
 
   const EngineLimits& limits_;
   const EngineSurroundings& surroundings_;
   ledger::LogReader& reader_;
   RecentStore& recent_;
+  const std::shared_ptr<SpillBudget> disk_;
   const std::function<void(const GroupId&, ledger::Position)> on_void_;
   std::map<std::string, Line> lines_;  // by space
   // What was made for one place of a group, for as long as somebody still writes it out.
   std::map<std::pair<GroupId, ledger::Position>, std::weak_ptr<const History>> shared_;
   std::size_t shared_swept_ = 0;  // how many were left when it was swept last
+  struct Published {
+    GroupId group;
+    std::shared_ptr<const History> history;
+    TimePoint until;
+  };
+  std::deque<Published> published_;  // oldest first
 };
 
 }  // namespace viewgate::gateway

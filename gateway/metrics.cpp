@@ -131,9 +131,10 @@ class Node {
     out_.counter("viewgate_subscriptions_opened_total", "Answers subscribed.", sum(&Tally::subscribed));
     out_.counter("viewgate_subscriptions_resumed_total", "Of these, those that went on from a cursor.",
                  sum(&Tally::resumed));
-    out_.counter("viewgate_ring_misses_total",
-                 "Times a reader was slower than its ring and came back through the history.",
-                 sum(&Tally::ring_misses));
+    out_.counter(
+        "viewgate_ring_misses_total",
+        "Times a reader was slower than its ring, or a commit too large for it, and it came back through the history.",
+        sum(&Tally::ring_misses));
     for (std::size_t i = 0; i < Tally::names_max && !name(static_cast<ErrorCode>(i)).empty(); ++i) {
       out_.counter("viewgate_errors_total", "Errors told to clients.",
                    sum([i](const Tally& tally) -> const Count& { return tally.errors.at(i); }),
@@ -173,7 +174,7 @@ class Node {
     out_.histogram("viewgate_history_seconds", "From a returning view's question for what it missed to the answer.",
                    all(&Tally::histories));
     out_.histogram("viewgate_bootstrap_file_read_seconds",
-                   "Reads of bootstraps' files that were not in the page cache and waited for the disk.",
+                   "Reads of bootstraps' and catch-ups' files that were not in the page cache and waited for the disk.",
                    all(&Tally::spills));
   }
 
@@ -185,7 +186,8 @@ class Node {
     out_.gauge("viewgate_groups", "Different views that are followed, of all reactors.", number(engine.groups));
     out_.gauge("viewgate_recent_bytes", "Recent commits kept for those who return.", number(engine.recent_bytes));
     out_.gauge("viewgate_snapshot_memory_bytes", "Bootstraps in memory.", number(engine.snapshot_memory_bytes));
-    out_.gauge("viewgate_snapshot_disk_bytes", "Bootstraps in files.", number(engine.snapshot_disk_bytes));
+    out_.gauge("viewgate_snapshot_disk_bytes", "Bootstraps and catch-ups in files.",
+               number(engine.snapshot_disk_bytes));
     out_.counter("viewgate_commits_projected_total", "Commits of followed spaces.", number(engine.commits));
     out_.counter("viewgate_frames_encoded_total", "Documents encoded: one per commit and view that it touched.",
                  number(engine.frames));

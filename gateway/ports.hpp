@@ -45,14 +45,13 @@ struct GroupIdHash {
   }
 };
 
-/// One or more complete documents of one group that belong to one commit (or one progress), each ended by a newline, in
-/// order; shared by all reactors. A commit in parts may be several frames with one position: all but the final one have
-/// `whole` false. The position carries the stamp because a reader that falls off its ring asks history from here.
+/// The documents of one group that belong to one commit (or one progress), each ended by a newline, in order; shared by all
+/// reactors. Always all of them: a commit that is too much for that is told as history, at each reader's pace. The position
+/// carries the stamp because a reader that falls off its ring asks history from here.
 struct GroupFrame {
   GroupId group;
   ledger::Position position;
   std::string text;
-  bool whole = true;  ///< false: the commit goes on in a later frame, so no cursor may stand here
   std::int64_t committed_us =
       0;  ///< the writer's transaction time, in microseconds of the Unix epoch; 0: not of a commit
 };
@@ -80,8 +79,10 @@ struct Delivery {
 /// Documents for one subscriber (or several with the same need): what lies between its position and the ring.
 struct History {
   std::string text;            ///< complete documents of the group, each ended by a newline; may be empty
-  ledger::Position through;    ///< all commits up to here are in text (or did not touch the group)
-  std::string position_token;  ///< sealed `through`, for the `ready` document
+  SpilledTextsPtr spilled;     ///< those that follow, where they are too much for memory; else null
+  ledger::Position through;    ///< all commits up to here are in the documents (or did not touch the group)
+  std::string position_token;  ///< sealed `through`
+  bool is_told = false;        ///< the last document moves the cursor to `through`
 };
 
 /// A bootstrap, complete: snapshot documents in chunks of bounded size, shared by everyone who asked for the group. Each is

@@ -33,7 +33,7 @@ void Ring::append(const GroupFrame& frame) {
   // Planted: some frames that would begin a segment are lost.
   const bool begins_segment = segment.text.empty() && segments_.size() > 1;
   if (ledger::is_planted("lose_ring_doc") && begins_segment && frame.position.sequence.value % 2 == 0) return;
-  entries_.push_back({end_, frame.position, frame.whole});
+  entries_.push_back({end_, frame.position});
   segment.text += frame.text;
   end_ += frame.text.size();
   if (bytes() > bytes_max_) trim(bytes_max_);
@@ -121,12 +121,7 @@ Ring::Slice Ring::slice(Offset from, std::size_t bytes_max) const {
   if (next_begin > limit && std::prev(next) != first) --next;
   out.end = next == entries_.end() ? end_ : next->begin;
   out.text = std::string_view(segment->text).substr(from - segment->begin, out.end - from);
-  out.whole = std::prev(next)->whole;
-  for (auto last = next; last != first && !out.any_whole;) {
-    --last;
-    out.any_whole = last->whole;
-    if (last->whole) out.position = last->position;
-  }
+  out.position = std::prev(next)->position;
   return out;
 }
 

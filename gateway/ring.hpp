@@ -61,9 +61,7 @@ class Ring {
   struct Slice {
     std::string_view text;      ///< complete documents, each ended by a newline; empty at the end
     Offset end = 0;             ///< where to read on
-    ledger::Position position;  ///< of the last frame in it that is whole
-    bool any_whole = false;     ///< false: `position` says nothing
-    bool whole = true;          ///< false: it ends inside a commit
+    ledger::Position position;  ///< of the last frame in it; says nothing where there is none
   };
   /// Frames from `from` on, at most `bytes_max` of them, but at least one.
   [[nodiscard]] Slice slice(Offset from, std::size_t bytes_max) const;
@@ -77,7 +75,6 @@ class Ring {
   struct Entry {
     Offset begin;
     ledger::Position position;
-    bool whole;
   };
   using Entries = std::vector<Entry>;
 

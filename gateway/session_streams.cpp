@@ -157,11 +157,11 @@ void Session::check_deadlines(Now now) {
   if (passed(heard_at_, options.silence)) return close(close_code::going_away, "nothing was heard for too long");
   if (phase_ != Phase::open) return;
   const auto is_late = [&](const auto& each) {
-    const auto end = each->snapshot_deadline(now.steady);
+    const auto end = each->reading_deadline(now.steady);
     return end && now.steady >= *end;
   };
   if (std::ranges::any_of(streams_, is_late))
-    return close(close_code::slow_reader, "the snapshot was read too slowly for others to have room");
+    return close(close_code::slow_reader, "what was to be sent was read too slowly for others to have room");
   check_expiry(now);
   check_heartbeat(now);
 }
@@ -192,7 +192,7 @@ Session::Time Session::deadline(Now now) const {
   if (message_since_) out = std::min(out, *message_since_ + options.message_time);
   if (blocked_since_) return std::min(out, *blocked_since_ + options.no_progress);
   if (phase_ != Phase::open) return out;
-  for (const auto& each : streams_) out = std::min(out, each->snapshot_deadline(now.steady).value_or(out));
+  for (const auto& each : streams_) out = std::min(out, each->reading_deadline(now.steady).value_or(out));
   out = std::min(out, std::min(sent_at_, std::max(heard_at_, pinged_at_)) + options.heartbeat);
   // The wall clock may be set: the token's end is looked at at least once in a heartbeat, which is what `out` is now.
   const auto expiry = principal_.expires_at - now.wall;

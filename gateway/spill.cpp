@@ -68,7 +68,7 @@ SpillFile::~SpillFile() {
 
 std::optional<std::uint64_t> SpillFile::append(std::string_view bytes) {
   if (!open_->budget->take(bytes.size())) {
-    problem_ = "all bootstraps in files would have more than snapshot.disk_bytes";
+    problem_ = "all that lies in files would have more than snapshot.disk_bytes";
     return std::nullopt;
   }
   if (!write(end_, bytes)) {
@@ -87,7 +87,7 @@ bool SpillFile::write(std::uint64_t offset, std::string_view bytes) {
         ::pwrite(open_->file, bytes.data() + written, bytes.size() - written, static_cast<off_t>(offset + written));
     if (step < 0 && errno == EINTR) continue;
     if (step <= 0) {
-      problem_ = "a bootstrap could not be written to its file: " + reason();
+      problem_ = "a file could not be written: " + reason();
       return false;
     }
     written += static_cast<std::size_t>(step);

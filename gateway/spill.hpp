@@ -1,5 +1,5 @@
-// Files for what is too large for memory and may be lost at any moment: bootstraps on their way to clients. A file has no
-// name, so nothing is left behind however the process ends, and its bytes count against one bound until it is closed.
+// Files for what is too large for memory and may be lost at any moment: bootstraps and catch-ups on their way to clients. A file
+// has no name, so nothing is left behind however the process ends, and its bytes count against one bound until it is closed.
 //
 // Whatever may wait for the disk belongs on a thread that may wait: writing, reading what is not in the page cache, and the
 // end of a large file, whose blocks are freed by whoever closes it. Thread-safe, but for what writes, which one thread at a

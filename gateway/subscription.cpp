@@ -19,14 +19,6 @@ std::string_view whole_documents(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, end + 1);
 }
 
-/// Whether the last document holds this position.
-bool ends_with(std::string_view documents, std::string_view position) {
-  if (documents.empty()) return false;
-  const auto before = documents.rfind('\n', documents.size() - 2);
-  const auto last = documents.substr(before == std::string_view::npos ? 0 : before + 1);
-  return last.find(position) != std::string_view::npos;
-}
-
 }  // namespace
 
 Subscription::Subscription(Session& session, Fanout& fanout, SubscriptionName first, std::optional<Cursor> cursor)
@@ -69,8 +61,8 @@ void Subscription::on_bootstrap(BootstrapReply reply) {
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return give_up(*refusal);
   snapshot_ = std::get<std::shared_ptr<const SnapshotChunks>>(std::move(reply));
   next_chunk_ = 0;
-  loaded_chunk_.reset();
-  snapshot_deadline_.reset();
+  loaded_text_.reset();
+  reading_deadline_.reset();
   doubtful_ = snapshot_->at.sequence > group_.head();
   step(Event::snapshot_arrived);
 }
@@ -80,6 +72,9 @@ void Subscription::on_history(HistoryReply reply) {
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return give_up(*refusal);
   history_ = std::get<std::shared_ptr<const History>>(std::move(reply));
   history_written_ = 0;
+  next_spilled_ = 0;
+  loaded_text_.reset();
+  reading_deadline_.reset();
   doubtful_ = history_->through.sequence > group_.head();
   asks_at_once_ = false;
   step(Event::history_arrived);
@@ -87,9 +82,15 @@ void Subscription::on_history(HistoryReply reply) {
 
 void Subscription::on_spilled(std::optional<std::string> text) {
   ticket_ = 0;
-  if (!text) return give_up_snapshot();
-  loaded_chunk_ = std::move(text);
-  session_.mark_due();
+  if (text) {
+    loaded_text_ = std::move(text);
+    return session_.mark_due();
+  }
+  log::error("file_not_readable", {{"space", spec().space}, {"stage", name(stage_)}});
+  // A snapshot that cannot be read would be followed by the same one, which is kept; a history is followed by a snapshot.
+  if (stage_ == Stage::history) return session_.restart(*this, ResetReason::state_unavailable);
+  session_.close(close_code::internal_error,
+                 "a snapshot could not be read; resume the other views, and ask for this anew");
 }
 
 bool Subscription::is_being_sent(ledger::Sequence through) const {
@@ -97,17 +98,23 @@ bool Subscription::is_being_sent(ledger::Sequence through) const {
   return stage_ == Stage::history && at_.sequence < through;
 }
 
-std::optional<std::chrono::steady_clock::time_point> Subscription::snapshot_deadline(
+/// Of what is bounded for all together. A history in memory is of a size that does not matter.
+std::size_t Subscription::room_taken() const {
+  if (stage_ == Stage::snapshot) return snapshot_->bytes();
+  return stage_ == Stage::history && history_->spilled ? history_->spilled->bytes() : 0;
+}
+
+std::optional<std::chrono::steady_clock::time_point> Subscription::reading_deadline(
     std::chrono::steady_clock::time_point now) {
-  if (stage_ != Stage::snapshot) return std::nullopt;
-  if (!snapshot_deadline_) {
+  if (stage_ != Stage::snapshot && room_taken() == 0) return std::nullopt;
+  if (!reading_deadline_) {
     const auto& options = fanout_.options();
-    const auto at_that_rate = std::chrono::milliseconds(snapshot_->bytes() * 1000 / options.snapshot_bytes_per_second);
+    const auto at_that_rate = std::chrono::milliseconds(room_taken() * 1000 / options.snapshot_bytes_per_second);
     // What lies in a file keeps others from theirs for as long.
     constexpr std::chrono::milliseconds longest = std::chrono::minutes(10);
-    snapshot_deadline_ = now + options.no_progress + std::min(at_that_rate, longest);
+    reading_deadline_ = now + options.no_progress + std::min(at_that_rate, longest);
   }
-  return snapshot_deadline_;
+  return reading_deadline_;
 }
 
 void Subscription::refuse(const Refusal& refusal) { give_up(refusal); }
@@ -140,7 +147,6 @@ void Subscription::act(Action action) {
       ticket_ = fanout_.ask_bootstrap(group_, *this);
       return;
     case Action::ask_history:
-      asked_end_ = group_.ring.end();
       ticket_ = fanout_.ask_history(group_, at_, *this);
       return;
     case Action::tell_ready:
@@ -212,8 +218,11 @@ bool Subscription::write_chunk(Message& message) {
     ++next_chunk_;
     return true;
   }
-  if (snapshot_->spilled && next_chunk_ < snapshot_->chunks.size() + snapshot_->spilled->count()) {
-    return write_spilled(message);
+  const std::size_t spilled = next_chunk_ - snapshot_->chunks.size();
+  if (snapshot_->spilled && spilled < snapshot_->spilled->count()) {
+    if (!write_spilled(message, snapshot_->spilled, spilled)) return false;
+    ++next_chunk_;
+    return true;
   }
   stand_at(snapshot_->at);
   message.own(ready_document(at_.sequence, snapshot_->position_token));
@@ -225,23 +234,15 @@ bool Subscription::write_chunk(Message& message) {
 
 /// Read only when it is its turn: a reader that waits holds nothing of it. What is not in the page cache is read by a thread
 /// that may wait for the disk.
-bool Subscription::write_spilled(Message& message) {
-  const std::size_t index = next_chunk_ - snapshot_->chunks.size();
-  if (ticket_ != 0 || !message.takes(snapshot_->spilled->size_of(index))) return false;
-  auto text = loaded_chunk_ ? std::exchange(loaded_chunk_, {}) : snapshot_->spilled->text_at_once(index);
+bool Subscription::write_spilled(Message& message, const SpilledTextsPtr& texts, std::size_t index) {
+  if (ticket_ != 0 || !message.takes(texts->size_of(index))) return false;
+  auto text = loaded_text_ ? std::exchange(loaded_text_, {}) : texts->text_at_once(index);
   if (!text) {
-    ticket_ = fanout_.ask_spilled(snapshot_->spilled, index, *this);
+    ticket_ = fanout_.ask_spilled(texts, index, *this);
     return false;
   }
   message.own(*std::move(text));
-  ++next_chunk_;
   return true;
-}
-
-void Subscription::give_up_snapshot() {
-  log::error("bootstrap_not_readable", {{"space", spec().space}});
-  session_.close(close_code::internal_error,
-                 "a snapshot could not be read; resume the other views, and ask for this anew");
 }
 
 std::string Subscription::ready_document(ledger::Sequence sequence, std::string_view position) const {
@@ -262,11 +263,15 @@ bool Subscription::write_history(Message& message) {
     moved_ = true;
     return true;
   }
+  if (history_->spilled && next_spilled_ < history_->spilled->count()) {
+    if (!write_spilled(message, history_->spilled, next_spilled_)) return false;
+    ++next_spilled_;
+    moved_ = true;
+    return true;
+  }
   const bool moves = history_->through != at_;
-  // A read that others share may end where this one begins; there is nothing to ask for only at the head.
-  in_vain_ = !moves && at_.sequence >= group_.head();
   // What lay between may not touch the view, or end before `through`: the cursor moves all the same.
-  if (moves && !ends_with(history_->text, history_->position_token)) {
+  if (moves && !history_->is_told) {
     std::string document;
     append_progress(document, spec().channel, history_->through.sequence.value, history_->position_token);
     message.own(document + '\n');
@@ -293,15 +298,9 @@ bool Subscription::find_place_in_ring() {
   const bool unsure = !in_ring_ && doubtful_ && passed && !ring.knows(at_);
   const bool held = in_ring_ ? ring.holds(offset_) : ring.covers(at_.sequence);
   if (!held || unsure) {
-    // A commit begun cannot be taken up in its middle by another road: the client resumes at the commit before it.
-    if (mid_commit_) {
-      session_.close(close_code::slow_reader, "too slow inside a large commit; resume with the stored cursor");
-    } else if (unsure || !in_vain_ || ring.end() != asked_end_) {
-      // Else the ring begins inside a commit that has no end yet: the history has it when the ring has its last part.
-      in_ring_ = false;
-      fanout_.tally().ring_misses.add();
-      step(Event::fell_off);
-    }
+    in_ring_ = false;
+    fanout_.tally().ring_misses.add();
+    step(Event::fell_off);
     return false;
   }
   if (!in_ring_) {
@@ -321,15 +320,16 @@ bool Subscription::write_ring(Message& message) {
   if (!message.takes(slice.text.size())) return false;
   message.add(slice.text);
   offset_ = slice.end;
-  if (slice.any_whole) at_ = slice.position;
-  mid_commit_ = !slice.whole;
+  at_ = slice.position;
   moved_ = true;
   return true;
 }
 
 std::size_t Subscription::unwritten_bytes() const {
   if (stage_ == Stage::snapshot) return snapshot_->bytes();
-  if (stage_ == Stage::history) return history_->text.size() - history_written_;
+  if (stage_ == Stage::history) {
+    return history_->text.size() - history_written_ + (history_->spilled ? history_->spilled->bytes() : 0);
+  }
   if (stage_ != Stage::following) return 0;
   const Ring& ring = group_.ring;
   if (in_ring_) return ring.holds(offset_) ? static_cast<std::size_t>(ring.end() - offset_) : ring.bytes();
@@ -338,7 +338,7 @@ std::size_t Subscription::unwritten_bytes() const {
 }
 
 ledger::Sequence Subscription::through() const {
-  if (stage_ != Stage::following || mid_commit_) return at_.sequence;
+  if (stage_ != Stage::following) return at_.sequence;
   const Ring& ring = group_.ring;
   if (in_ring_ && offset_ < ring.end())
     return ring.holds(offset_) ? ledger::Sequence{ring.sequence_at(offset_).value - 1} : at_.sequence;

@@ -66,19 +66,19 @@ class Subscription {
   void write(Message& message);
 
   [[nodiscard]] Stage stage() const { return stage_; }
-  /// When a client that is still being sent its snapshot has had long enough for it: what it holds in memory is shared by all
-  /// bootstraps, so a byte at a time would shut others out. Asked for first, it begins to count.
-  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> snapshot_deadline(
+  /// When a client that is still being sent its snapshot, or a history out of a file, has had long enough for it: the room that
+  /// it takes is shared by all, so a byte at a time would shut others out. Asked for first, it begins to count.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> reading_deadline(
       std::chrono::steady_clock::time_point now);
   /// `ready` was written for the set that the client holds.
   [[nodiscard]] bool ready() const { return ready_; }
   /// Everything up to here was written.
   [[nodiscard]] ledger::Sequence through() const;
-  /// Bytes that are there for the client and not written: of the ring or a history what is left, of a snapshot all of it.
+  /// Bytes that are there for the client and not written: of the ring or a history what is left, of a snapshot or a file all of it.
   [[nodiscard]] std::size_t unwritten_bytes() const;
   [[nodiscard]] const LocalGroup& group() const { return group_; }
   /// False: what was written last may have ended inside a commit.
-  [[nodiscard]] bool between_commits() const { return !mid_commit_ && stage_ != Stage::history; }
+  [[nodiscard]] bool between_commits() const { return stage_ != Stage::history; }
   /// What it is in the middle of may hold values of commits up to `through`.
   [[nodiscard]] bool is_being_sent(ledger::Sequence through) const;
   /// Whether something was written since the last call.
@@ -97,8 +97,8 @@ class Subscription {
 
   [[nodiscard]] bool write_some(Message& message);
   [[nodiscard]] bool write_chunk(Message& message);
-  [[nodiscard]] bool write_spilled(Message& message);
-  void give_up_snapshot();
+  [[nodiscard]] bool write_spilled(Message& message, const SpilledTextsPtr& texts, std::size_t index);
+  [[nodiscard]] std::size_t room_taken() const;
   [[nodiscard]] bool write_history(Message& message);
   [[nodiscard]] bool write_ring(Message& message);
   void stand_at(ledger::Position position);
@@ -119,19 +119,17 @@ class Subscription {
   std::string cursor_token_;
   std::shared_ptr<const SnapshotChunks> snapshot_;
   std::size_t next_chunk_ = 0;
-  std::optional<std::string> loaded_chunk_;  // the next one, where it had to be read from the disk
-  std::optional<std::chrono::steady_clock::time_point> snapshot_deadline_;
   std::shared_ptr<const History> history_;
-  std::size_t history_written_ = 0;
+  std::size_t history_written_ = 0;         // bytes of its text
+  std::size_t next_spilled_ = 0;            // of its documents in a file
+  std::optional<std::string> loaded_text_;  // the next one of either's file, where it had to be read from the disk
+  std::optional<std::chrono::steady_clock::time_point> reading_deadline_;
 
   ledger::Position at_;  // of the last commit that was written whole
   // What was given was ahead of the stream when it came, so nobody has compared its stamp with the stream's.
   bool doubtful_ = false;
-  bool asks_at_once_ = false;   // the database was away meanwhile
-  bool in_ring_ = false;        // offset_ says what comes next; else: the first frame above at_
-  bool mid_commit_ = false;     // offset_ stands inside a commit
-  bool in_vain_ = false;        // the last history brought nothing, since there is nothing whole
-  Ring::Offset asked_end_ = 0;  // where the ring ended when it was asked for
+  bool asks_at_once_ = false;  // the database was away meanwhile
+  bool in_ring_ = false;       // offset_ says what comes next; else: the first frame above at_
   Ring::Offset offset_ = 0;
   bool ready_ = false;
   bool moved_ = false;

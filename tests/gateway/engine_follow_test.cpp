@@ -153,7 +153,7 @@ TEST_F(EngineFollow, a_join_inside_a_commit_in_parts_is_answered_at_its_end) {
   part->last = false;
   part->by_key = true;
   world.commit(part);
-  EXPECT_THAT(first.take(), ElementsAre("piece 6", "head s 5"));
+  EXPECT_THAT(first.take(), ElementsAre("head s 5"));
   world.engine.join(1, owned);
   world.run();
   EXPECT_THAT(second.take(), IsEmpty());
@@ -163,6 +163,78 @@ TEST_F(EngineFollow, a_join_inside_a_commit_in_parts_is_answered_at_its_end) {
   world.commit(rest);
   EXPECT_THAT(first.take(), ElementsAre("frame 6", "head s 6"));
   EXPECT_THAT(second.take(), ElementsAre("joined " + owned->channel + " at 6", "head s 6"));
+}
+
+TEST_F(EngineFollow, a_commit_in_parts_that_is_too_much_for_a_frame_is_told_as_history_without_a_read) {
+  EngineLimits limits;
+  limits.frame_bytes = 500;
+  limits.history_commit_bytes = 400;
+  limits.snapshot_disk_bytes = mebibyte;
+  World small(limits);
+  auto& reactor = small.reactors[0];
+  small.follow(0, overdrawn, 5);
+  small.commit(change(6, 1, 10, 20));  // touches no group: its readers still stand at 5
+  reactor.take();
+  for (int i = 1; i <= 10; ++i) {
+    auto part = change(7, i, 10, -10);
+    part->first = i == 1;
+    part->last = i == 10;
+    part->by_key = true;
+    small.commit(part);
+    const bool is_told = ::testing::Value(reactor.told, ::testing::Contains(HasSubstr("7")));
+    EXPECT_EQ(is_told, i == 10) << "nothing of it before its end";
+  }
+  EXPECT_THAT(reactor.take(), ::testing::Contains("joined " + overdrawn->channel + " at 7"));
+  EXPECT_THAT(reactor.documents, IsEmpty());
+  std::shared_ptr<const History> first_history;
+  for (const auto& place : {at(5), at(6)}) {
+    const auto history = std::get<std::shared_ptr<const History>>(*small.ask_history(overdrawn, place));
+    EXPECT_EQ(history->through, at(7));
+    EXPECT_TRUE(history->is_told);
+    ASSERT_NE(history->spilled, nullptr);
+    if (!first_history) first_history = history;
+    EXPECT_EQ(history, first_history) << "shared";
+  }
+  EXPECT_THAT(small.reader.reads, IsEmpty());
+  small.commit(change(8, 1, -10, 10));
+  EXPECT_THAT(reactor.take(), ElementsAre("frame 8", "head s 8")) << "and it goes on";
+  first_history = nullptr;
+  EXPECT_GT(small.engine.snapshot_disk_bytes(), 0U);
+  small.now += limits.snapshot_reuse;
+  small.engine.tick();
+  small.run();
+  EXPECT_EQ(small.engine.snapshot_disk_bytes(), 0U) << "nobody reads it any more";
+}
+
+TEST_F(EngineFollow, a_commit_in_parts_that_the_disk_does_not_take_resets_its_group_and_no_other) {
+  EngineLimits limits;
+  limits.history_commit_bytes = 100;
+  World small(limits);
+  small.follow(0, overdrawn, 5);
+  small.engine.join(1, spec_of(model, subscribe_to("owned", R"({"owner":"bob"})")));
+  small.run();
+  small.reactors[0].take();
+  small.reactors[1].take();
+  for (int i = 1; i <= 3; ++i) {
+    auto part = change(6, i, 10, -10);
+    part->first = i == 1;
+    part->last = i == 3;
+    part->by_key = true;
+    small.commit(part);
+  }
+  EXPECT_THAT(small.reactors[0].take(), ElementsAre("reset state_unavailable"));
+  EXPECT_THAT(small.reactors[1].take(), ::testing::Each(::testing::Not(HasSubstr("reset"))));
+}
+
+TEST_F(EngineFollow, values_that_are_erased_before_a_commit_in_parts_has_ended_are_told_to_nobody) {
+  world.follow(0, overdrawn, 5);
+  auto part = change(6, 1, 10, -10);
+  part->last = false;
+  part->by_key = true;
+  world.commit(part);
+  world.engine.on_erased("s", {6});
+  world.run();
+  EXPECT_THAT(first.take(), ::testing::Contains("reset state_unavailable"));
 }
 
 TEST_F(EngineFollow, progress_moves_a_quiet_view_to_the_head_and_never_inside_a_commit) {

@@ -229,6 +229,76 @@ TEST_F(EngineHistory, a_stretch_that_would_not_fit_in_memory_starts_the_view_ane
   EXPECT_EQ(reason_of(*reply), ResetReason::state_unavailable);
 }
 
+TEST_F(EngineHistory, a_stretch_that_would_not_fit_in_memory_lies_in_a_file_and_is_the_same) {
+  EngineLimits limits;
+  limits.history_commit_bytes = 400;
+  limits.snapshot_disk_bytes = mebibyte;
+  World small(limits);
+  small.follow(0, overdrawn, 30);
+  const auto reply = small.ask_history(overdrawn, at(1));
+  const auto compared = world.ask_history(overdrawn, at(1));
+  for (int i = 2; i <= 20; ++i) {
+    small.reader.reads[0].on_part(change(i, i, 10, -10));
+    world.reader.reads[0].on_part(change(i, i, 10, -10));
+  }
+  small.reader.reads[0].done(at(20));
+  world.reader.reads[0].done(at(20));
+  small.run();
+  world.run();
+  const History& history = history_of(*reply);
+  ASSERT_NE(history.spilled, nullptr);
+  EXPECT_LE(history.text.size(), 400U);
+  EXPECT_TRUE(history.is_told);
+  std::string text = history.text;
+  for (std::size_t i = 0; i < history.spilled->count(); ++i) text += *history.spilled->text(i);
+  EXPECT_EQ(text, history_of(*compared).text);
+  EXPECT_THAT(documents_of(text), SizeIs(19));
+  EXPECT_GT(small.engine.snapshot_disk_bytes(), 0U);
+}
+
+TEST_F(EngineHistory, a_stretch_that_the_disk_does_not_take_either_starts_the_view_anew) {
+  EngineLimits limits;
+  limits.history_commit_bytes = 50;
+  limits.snapshot_disk_bytes = 100;
+  World small(limits);
+  small.follow(0, overdrawn, 5);
+  const auto reply = small.ask_history(overdrawn, at(1));
+  small.reader.reads[0].on_part(change(2, 1, 10, -10));
+  small.run_asides();
+  small.reader.reads[0].on_part(change(3, 1, -10, 10));
+  small.reader.reads[0].done(at(3));
+  small.run();
+  EXPECT_EQ(reason_of(*reply), ResetReason::state_unavailable);
+  EXPECT_EQ(small.engine.snapshot_disk_bytes(), 0U) << "and leaves nothing there";
+}
+
+TEST_F(EngineHistory, a_disk_that_fails_when_nobody_waits_for_it_any_more_is_found_by_who_reads) {
+  EngineLimits limits;
+  limits.history_commit_bytes = 50;
+  limits.snapshot_disk_bytes = 100;
+  World small(limits);
+  small.follow(0, overdrawn, 5);
+  const auto reply = small.ask_history(overdrawn, at(1));
+  small.reader.reads[0].on_part(change(2, 1, 10, -10));
+  small.reader.reads[0].done(at(2));
+  small.run();
+  EXPECT_EQ(history_of(*reply).spilled->text(0), std::nullopt);
+}
+
+TEST_F(EngineHistory, more_than_may_wait_for_the_disk_starts_the_view_anew) {
+  EngineLimits limits;
+  limits.history_commit_bytes = 50;
+  limits.snapshot_disk_bytes = mebibyte;
+  limits.snapshot_memory_bytes = 100;
+  World small(limits);
+  small.follow(0, overdrawn, 5);
+  const auto reply = small.ask_history(overdrawn, at(1));
+  for (int i = 2; i <= 4; ++i) small.reader.reads[0].on_part(change(i, i, 10, -10));
+  small.reader.reads[0].done(at(4));
+  small.run();
+  EXPECT_EQ(reason_of(*reply), ResetReason::state_unavailable);
+}
+
 TEST_F(EngineHistory, a_thousand_that_come_to_a_node_which_knows_nothing_are_served_by_two_reads) {
   std::vector<std::shared_ptr<HistoryReply>> replies;
   for (int i = 0; i < 1000; ++i) replies.push_back(world.ask_history(overdrawn, at(4 - i % 4), i % 2));

@@ -125,7 +125,7 @@ class FakeReactor final : public ReactorPort {
   }
   void on_delivery(std::shared_ptr<const Delivery> delivery) override {
     for (const auto& frame : delivery->frames) {
-      told.push_back((frame->whole ? "frame " : "piece ") + std::to_string(frame->position.sequence.value));
+      told.push_back("frame " + std::to_string(frame->position.sequence.value));
       documents += frame->text;
     }
     for (const auto& client : delivery->lost) told.push_back("lost " + client);

@@ -51,6 +51,7 @@ class LoopEngine final : public EnginePort {
       auto next = static_cast<std::size_t>(after.sequence.value);
       while (next < log_.size() && out->text.size() < history_bytes) out->text += log_[next++];
       out->through = at(static_cast<std::int64_t>(next));
+      out->is_told = !out->text.empty();
       ++histories;
       reply(std::shared_ptr<const History>(std::move(out)));
     });

@@ -14,13 +14,12 @@ ledger::Position at(std::int64_t sequence) {
   return {ledger::Sequence{sequence}, ledger::Stamp{static_cast<std::uint64_t>(sequence) * 1000 + 7}};
 }
 
-GroupFrame frame(std::int64_t sequence, std::size_t bytes = 10, bool whole = true) {
+GroupFrame frame(std::int64_t sequence, std::size_t bytes = 10) {
   GroupFrame out;
   out.position = at(sequence);
   out.text = std::to_string(sequence) + ":";
   out.text.resize(std::max(bytes, out.text.size() + 1) - 1, '.');
   out.text += '\n';
-  out.whole = whole;
   return out;
 }
 
@@ -76,24 +75,6 @@ TEST(ring, a_document_above_the_limit_comes_by_itself) {
   EXPECT_EQ(ring.slice(ring.offset_after({0}), 100).text, frame(1, 500).text);
 }
 
-TEST(ring, a_commit_in_parts_is_whole_only_at_its_end) {
-  Ring ring(1 << 20);
-  ring.restart(at(0));
-  ring.append(frame(1));
-  ring.append(frame(2, 10, false));
-  ring.append(frame(2, 10, true));
-  const auto inside = ring.slice(ring.offset_after({0}), 20);
-  EXPECT_FALSE(inside.whole);
-  EXPECT_TRUE(inside.any_whole);
-  EXPECT_EQ(inside.position, at(1));
-  const auto only_part = ring.slice(ring.offset_after({1}), 10);
-  EXPECT_FALSE(only_part.any_whole);
-  EXPECT_EQ(ring.sequence_at(only_part.end), ledger::Sequence{2});
-  const auto rest = ring.slice(only_part.end, 100);
-  EXPECT_TRUE(rest.whole);
-  EXPECT_EQ(rest.position, at(2));
-}
-
 TEST(ring, what_is_pushed_out_is_known_to_be_gone) {
   Ring ring(2048);
   ring.restart(at(0));
@@ -134,9 +115,8 @@ TEST(ring, any_reader_of_any_history_reads_exactly_what_follows_it) {
     std::size_t read = 0;
     for (int step = 0; step < 600; ++step) {
       if (random() % 3 != 0) {
-        const bool part = !all.empty() && !all.back().whole;
-        if (!part) sequence += 1 + random() % 3;
-        all.push_back(frame(sequence, 8 + random() % 300, random() % 8 != 0));
+        sequence += 1 + random() % 3;
+        all.push_back(frame(sequence, 8 + random() % 300));
         ring.append(all.back());
         continue;
       }

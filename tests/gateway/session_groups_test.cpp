@@ -92,7 +92,7 @@ TEST(session_groups, at_is_never_ahead_of_what_was_written) {
   const auto a = world.spec(subscribe("a"));
   const auto b = world.spec(other);
   client->stalled = true;
-  for (int i = 2; i <= 20; i += 2) world.deliver({world.frame(a, i, true, 90), world.frame(b, i + 1, true, 90)}, i + 1);
+  for (int i = 2; i <= 20; i += 2) world.deliver({world.frame(a, i, 90), world.frame(b, i + 1, 90)}, i + 1);
   client->stalled = false;
   client->session->mark_due();
   world.run();
@@ -237,7 +237,7 @@ TEST(session_groups, rings_that_hold_too_much_together_are_trimmed_and_nothing_i
   auto client = live(world, 1);
   const auto spec = world.spec(subscribe("a"));
   client->stalled = true;
-  for (int i = 2; i <= 600; ++i) world.deliver({world.frame(spec, i, true, 100)}, i);
+  for (int i = 2; i <= 600; ++i) world.deliver({world.frame(spec, i, 100)}, i);
   const auto before = world.fanout.ring_bytes();
   world.pass(milliseconds{1});
   EXPECT_LT(world.fanout.ring_bytes(), before);

@@ -1,4 +1,4 @@
-// A snapshot on its way to a client: what does not lie in memory, and what must not leave any more.
+// A snapshot or a history on its way to a client: what does not lie in memory, and what must not leave any more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +41,28 @@ void answer_bootstrap(SessionWorld& world, SpilledTextsPtr spilled) {
   world.engine.bootstraps.front().reply(BootstrapReply(std::shared_ptr<const SnapshotChunks>(std::move(snapshot))));
   world.engine.bootstraps.pop_front();
   world.run();
+}
+
+/// Up to 10, where the second of the documents in the file stands.
+void answer_history(SessionWorld& world, SpilledTextsPtr spilled) {
+  auto history = std::make_shared<History>();
+  history->text = "{\"type\":\"s0\"}\n";
+  history->spilled = std::move(spilled);
+  history->through = at(10);
+  history->position_token = "p10";
+  history->is_told = true;
+  world.engine.histories.front().reply(HistoryReply(std::shared_ptr<const History>(std::move(history))));
+  world.engine.histories.pop_front();
+  world.run();
+}
+
+/// A client that was away, at 5, and whose group is joined at 10.
+std::unique_ptr<Client> came_back(SessionWorld& world) {
+  auto out = world.open();
+  out->say_message(returning(world, 5));
+  world.run();
+  world.joined(10);
+  return out;
 }
 
 /// The thread of bootstraps has read what was asked for.
@@ -104,12 +126,52 @@ TEST(session_snapshot, erased_values_in_one_that_is_being_sent_are_not_sent_any_
   EXPECT_THAT(types(client->take()), ElementsAre("snapshot", "ready"));
 }
 
+TEST(session_snapshot, a_history_goes_on_in_its_file_and_then_in_the_ring) {
+  SessionWorld world;
+  auto client = came_back(world);
+  answer_history(world, uncached());
+  EXPECT_THAT(types(client->take()), ElementsAre("subscribed", "ready", "s0"));
+  world.deliver({world.frame(world.spec(subscribe("a")), 11)}, 11);
+  EXPECT_THAT(types(client->take()), IsEmpty()) << "in order";
+  answer_spill(world);
+  EXPECT_THAT(types(client->take()), ElementsAre("s1"));
+  answer_spill(world);
+  EXPECT_THAT(types(client->take()), ElementsAre("s2", "c11"));
+}
+
+TEST(session_snapshot, a_disk_that_fails_under_a_history_starts_the_view_anew) {
+  SessionWorld world;
+  auto client = came_back(world);
+  answer_history(world, uncached());
+  client->take();
+  world.engine.spills.front().reply(std::nullopt);
+  world.run();
+  const auto told = client->take();
+  ASSERT_THAT(types(told), ElementsAre("reset_required", "subscribed"));
+  EXPECT_EQ(member(told[0], "reason"), "state_unavailable");
+  world.snapshot(10);
+  EXPECT_THAT(types(client->take()), ElementsAre("snapshot", "ready"));
+}
+
+TEST(session_snapshot, a_file_that_is_read_too_slowly_is_4008_when_its_time_is_over) {
+  SessionOptions options;
+  options.silence = std::chrono::hours(1);
+  options.no_progress = std::chrono::seconds(30);
+  options.snapshot_bytes_per_second = 1;
+  SessionWorld world(options);
+  auto client = came_back(world);
+  answer_history(world, uncached());
+  const auto bytes = static_cast<std::int64_t>(uncached()->bytes());
+  world.pass(std::chrono::seconds(1));
+  world.pass(std::chrono::seconds(28 + bytes));
+  EXPECT_EQ(client->close_code, 0);
+  world.pass(std::chrono::seconds(3));
+  EXPECT_EQ(client->close_code, close_code::slow_reader);
+}
+
 TEST(session_snapshot, erased_values_in_a_history_that_is_being_sent_are_not_sent_any_more) {
   SessionWorld world;
-  auto client = world.open();
-  client->say_message(returning(world, 5));
-  world.run();
-  world.joined(10);
+  auto client = came_back(world);
   client->stalled = true;
   world.history(10, "{\"type\":\"erased\"}\n");
   world.fanout.on_erased("s", {8});

@@ -117,7 +117,7 @@ TEST(session_stream, a_reader_that_falls_off_the_ring_comes_back_by_history) {
   world.deliver({world.frame(spec, 2)}, 2);
   EXPECT_THAT(types(client->take()), ElementsAre("c2"));
   client->stalled = true;
-  for (int i = 3; i <= 40; ++i) world.deliver({world.frame(spec, i, true, 100)}, i);
+  for (int i = 3; i <= 40; ++i) world.deliver({world.frame(spec, i, 100)}, i);
   client->stalled = false;
   client->session->mark_due();
   world.run();
@@ -131,23 +131,6 @@ TEST(session_stream, a_reader_that_falls_off_the_ring_comes_back_by_history) {
   world.history(38, world.line(38));
   EXPECT_THAT(types(client->take()), ElementsAre("c38", "c39", "c40"));
   EXPECT_THAT(world.engine.histories, IsEmpty());
-}
-
-TEST(session_stream, a_reader_that_falls_off_inside_a_commit_resumes_by_its_cursor) {
-  SessionOptions options;
-  options.ring_bytes = 1024;
-  SessionWorld world(options);
-  auto client = live(world, 1);
-  const auto spec = world.spec(subscribe("a"));
-  world.deliver({world.frame(spec, 2, false)}, 1);
-  EXPECT_THAT(types(client->take()), ElementsAre("c2"));
-  client->stalled = true;
-  for (int i = 0; i < 30; ++i) world.deliver({world.frame(spec, 2, false, 100)}, 1);
-  client->stalled = false;
-  client->session->mark_due();
-  world.run();
-  EXPECT_EQ(client->close_code, 4008);
-  EXPECT_THAT(client->take(), IsEmpty());
 }
 
 TEST(session_stream, a_snapshot_that_is_read_too_slowly_is_4008_when_its_time_is_over) {
@@ -173,26 +156,6 @@ TEST(session_stream, a_snapshot_that_is_read_too_slowly_is_4008_when_its_time_is
   EXPECT_EQ(client->close_code, 4008);
 }
 
-TEST(session_stream, a_history_that_brings_nothing_is_asked_for_again_only_when_the_ring_has_more) {
-  SessionOptions options;
-  options.ring_bytes = 1024;
-  SessionWorld world(options);
-  auto client = live(world, 1);
-  const auto spec = world.spec(subscribe("a"));
-  client->stalled = true;
-  for (int i = 0; i < 30; ++i) world.deliver({world.frame(spec, 2, false, 100)}, 1);
-  client->stalled = false;
-  client->session->mark_due();
-  world.run();
-  ASSERT_EQ(world.engine.histories.size(), 1U) << "the ring begins inside commit 2";
-  world.history(1, "");
-  EXPECT_THAT(world.engine.histories, IsEmpty()) << "commit 2 has no end yet";
-  world.deliver({world.frame(spec, 2, true)}, 2);
-  ASSERT_EQ(world.engine.histories.size(), 1U);
-  world.history(2, world.line(2));
-  EXPECT_THAT(types(client->take()), ElementsAre("c2"));
-}
-
 TEST(session_stream, row_42_43_and_44_lost_history_resets_this_subscription_and_a_bootstrap_follows) {
   for (const auto reason : {ResetReason::history_pruned, ResetReason::history_diverged}) {
     SessionOptions options;
@@ -201,7 +164,7 @@ TEST(session_stream, row_42_43_and_44_lost_history_resets_this_subscription_and_
     auto client = live(world, 1);
     const auto spec = world.spec(subscribe("a"));
     client->stalled = true;
-    for (int i = 2; i <= 40; ++i) world.deliver({world.frame(spec, i, true, 100)}, i);
+    for (int i = 2; i <= 40; ++i) world.deliver({world.frame(spec, i, 100)}, i);
     client->stalled = false;
     client->session->mark_due();
     world.run();

@@ -196,6 +196,7 @@ class SessionWorld {
     out->text = std::move(text);
     out->through = at(through);
     out->position_token = "p" + std::to_string(through);
+    out->is_told = out->text.find(out->position_token) != std::string::npos;
     auto asked = std::move(engine.histories.front());
     engine.histories.pop_front();
     asked.reply(HistoryReply(std::shared_ptr<const History>(std::move(out))));
@@ -215,13 +216,12 @@ class SessionWorld {
   }
   static std::string line(std::int64_t sequence) { return document(sequence) + "\n"; }
 
-  GroupFramePtr frame(const GroupSpecPtr& spec, std::int64_t sequence, bool whole = true, std::size_t bytes = 0) const {
+  GroupFramePtr frame(const GroupSpecPtr& spec, std::int64_t sequence, std::size_t bytes = 0) const {
     auto out = std::make_shared<GroupFrame>();
     out->group = spec->id;
     out->position = at(sequence);
     out->text = line(sequence);
     if (bytes > out->text.size()) out->text.insert(1, std::string(bytes - out->text.size(), ' '));
-    out->whole = whole;
     return out;
   }
   void deliver(std::vector<GroupFramePtr> frames, std::int64_t head, const std::string& space = "s") {

@@ -180,11 +180,12 @@ TEST_F(SessionWrites, a_receipt_does_not_come_into_the_middle_of_a_commit) {
   subscribe_live(*client, 4);
   client->say_message(create(1));
   answer(Kind::receipt, 5);
-  const auto spec = world.spec(subscribe("overdrawn", "overdrawn"));
-  world.deliver({world.frame(spec, 5, false)}, 4);
-  EXPECT_EQ(types(client->take()), (std::vector<std::string>{"c5"}));
-  world.deliver({world.frame(spec, 5)}, 5);
-  EXPECT_EQ(types(client->take()), (std::vector<std::string>{"c5", "receipts"}));
+  // A commit in parts comes as history: its group is joined anew above it.
+  world.fanout.on_joined(world.spec(subscribe("overdrawn", "overdrawn"))->id, at(5));
+  world.run();
+  const std::string message(world.fanout.options().server_message_bytes, ' ');
+  world.history(5, "{\"type\":\"part\"" + message + "}\n" + world.line(5));
+  EXPECT_EQ(types(client->take()), (std::vector<std::string>{"part", "c5", "receipts"}));
   world.forget(*client);
 }
 
