@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "gateway/handshake.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -140,7 +140,10 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
   /// Has shown the credential.
   [[nodiscard]] bool is_operators() const { return is_operators_; }
 
+  [[nodiscard]] const Correlation& correlation() const { return correlation_; }
+
   void write(std::string bytes, std::function<void(bool)> written) {
+    if (!std::exchange(reply_begun_, true)) bytes = with_request_id(std::move(bytes), correlation_);
     unsent_bytes_ += bytes.size();
     if (ended_ || unsent_bytes_ > unsent_bytes_max) return written(false);
     unsent_.emplace_back(std::move(bytes), std::move(written));
@@ -189,7 +192,7 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
       return answer_at_once(page->second);
     }
     if (!loop_.is_operator(head)) {
-      log::info("admin_refused");
+      log::write_sparingly(log::Level::info, "admin_refused", {correlation_.connection_field()});
       return answer_at_once(refused(401, "auth_required", "WWW-Authenticate: Bearer\r\n"));
     }
     is_operators_ = true;
@@ -249,7 +252,9 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
   std::size_t body_bytes_ = 0;
   std::deque<std::pair<std::string, std::function<void(bool)>>> unsent_;
   std::size_t unsent_bytes_ = 0;
+  const Correlation correlation_ = new_correlation();
   bool is_operators_ = false;
+  bool reply_begun_ = false;
   bool answering_ = false;
   bool finished_ = false;
   bool ended_ = false;
@@ -258,8 +263,8 @@ class AdminDoor::Loop::Visit final : public std::enable_shared_from_this<Visit> 
 /// Calls may come when the connection has ended, and from any thread.
 class AdminDoor::Loop::Reply final : public HttpReply {
  public:
-  Reply(std::weak_ptr<Visit> visit, asio::any_io_executor executor)
-      : visit_(std::move(visit)), executor_(std::move(executor)) {}
+  Reply(const std::shared_ptr<Visit>& visit, asio::any_io_executor executor)
+      : visit_(visit), executor_(std::move(executor)), correlation_(visit->correlation()) {}
   void write(std::string bytes, std::function<void(bool)> written) override {
     asio::post(executor_, [visit = visit_, bytes = std::move(bytes), written = std::move(written)]() mutable {
       const auto alive = visit.lock();
@@ -277,10 +282,12 @@ class AdminDoor::Loop::Reply final : public HttpReply {
       if (const auto alive = visit.lock()) alive->end();
     });
   }
+  [[nodiscard]] const Correlation& correlation() const override { return correlation_; }
 
  private:
   const std::weak_ptr<Visit> visit_;
   const asio::any_io_executor executor_;
+  const Correlation correlation_;
 };
 
 void AdminDoor::Loop::Visit::take_body() {
@@ -289,7 +296,7 @@ void AdminDoor::Loop::Visit::take_body() {
   timer_.cancel();  // whoever answers has limits of its own
   request_->body = received_.substr(0, body_bytes_);
   const Route* const route = loop_.find(request_->head.target);
-  route->handler(*request_, std::make_shared<Reply>(weak_from_this(), socket_.get_executor()));
+  route->handler(*request_, std::make_shared<Reply>(shared_from_this(), socket_.get_executor()));
 }
 
 void AdminDoor::Loop::accept() {

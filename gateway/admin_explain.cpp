@@ -90,7 +90,7 @@ void AdminExplain::answer(ExplainQuestion question, const std::shared_ptr<HttpRe
   if (waiting_ == waiting_max) {
     return answer_with(*reply, refused(503, "unavailable", "too many questions at a time", "Retry-After: 1\r\n"));
   }
-  log::info("explained", {{"space", question.space}, {"view", question.view}});
+  log::info("explained", {reply->correlation().connection_field(), {"space", question.space}, {"view", question.view}});
   ++waiting_;
   desk_.ask(model_, std::move(question), [this, reply](const ExplainResult& result) {
     --waiting_;

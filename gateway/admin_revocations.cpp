@@ -23,11 +23,11 @@ std::string error_text(int status, std::string_view code, std::string_view messa
   return http_text(status, json, body + "}\n");
 }
 
-std::string answer_of(const ledger::Result<std::int64_t>& made) {
+std::string answer_of(const ledger::Result<std::int64_t>& made, const Correlation& who) {
   if (made) return http_text(200, json, "{\"revocation\":" + std::to_string(*made) + "}\n");
   constexpr std::string_view insufficient_privilege = "42501";
   const ledger::Error& error = made.error();
-  log::warn("not_revoked", {{"error", ledger::name(error.code)}, {"detail", error.detail}});
+  log::warn("not_revoked", {who.connection_field(), {"error", ledger::name(error.code)}, {"detail", error.detail}});
   if (error.sqlstate == insufficient_privilege) {
     return error_text(
         403, "forbidden",
@@ -74,7 +74,9 @@ void add_revocations(AdminDoor& door, asio::io_context& io, ledger::AccessStore&
     }
     auto order = std::get<ledger::RevocationOrder>(std::move(parsed));
     asio::post(io, [&store, order = std::move(order), reply = std::move(reply)] {
-      store.revoke(order, [reply](const ledger::Result<std::int64_t>& made) { answer_with(*reply, answer_of(made)); });
+      store.revoke(order, [reply](const ledger::Result<std::int64_t>& made) {
+        answer_with(*reply, answer_of(made, reply->correlation()));
+      });
     });
   });
 }

@@ -48,7 +48,9 @@ constexpr std::array table = std::to_array<Setting>({
     words("admin.key_file", text, &C::admin_key_file, "",
           "file with the credential of operators, at least 16 bytes; empty = no listener for them"),
     words("proxy.trusted", networks, &C::proxy_trusted, "",
-          "proxies whose X-Forwarded-For says who the client is, for the limits by address", hangup),
+          "proxies whose X-Forwarded-For says who the client is, for the limits by address, and whose X-Request-Id is "
+          "taken",
+          hangup),
 
     words("tls.certificate", text, &C::tls_certificate, "",
           "PEM file: the certificate of `listen`, then its issuers; empty = without TLS", hangup),

@@ -4,7 +4,7 @@
 #include <boost/asio/post.hpp>
 
 #include "gateway/gathered_write.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 
 namespace viewgate::gateway {
 
@@ -24,7 +24,9 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host, Now n
     : socket_(std::move(socket)),
       host_(host),
       opened_at_(now.steady),
-      tls_(host.tls == nullptr ? nullptr : std::make_unique<TlsStream>(host.tls->context(), socket_.native_handle())),
+      tls_(host.tls == nullptr
+               ? nullptr
+               : std::make_unique<TlsStream>(host.tls->context(), socket_.native_handle(), correlation_)),
       deadline_(now.steady + host.handshake_time) {}
 
 void Connection::end() {
@@ -96,7 +98,7 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
   const auto progress = head_progress(head_);
   if (progress.kind == HeadProgress::Kind::more) return true;
   if (progress.kind == HeadProgress::Kind::garbage) {
-    log::info("not_http", {{"bytes", head_.size()}});
+    log::write_sparingly(log::Level::info, "not_http", {correlation_.connection_field(), {"bytes", head_.size()}});
     end();
     return false;
   }
@@ -133,13 +135,13 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
 /// Calls may come when the connection has ended, and from any thread.
 class Connection::Reply final : public HttpReply {
  public:
-  Reply(std::weak_ptr<Connection> connection, asio::any_io_executor executor)
-      : connection_(std::move(connection)), executor_(std::move(executor)) {}
+  Reply(const std::shared_ptr<Connection>& connection, asio::any_io_executor executor)
+      : connection_(connection), executor_(std::move(executor)), correlation_(connection->correlation_) {}
   void write(std::string bytes, std::function<void(bool)> written) override {
     asio::post(executor_, [connection = connection_, bytes = std::move(bytes), written = std::move(written)]() mutable {
       const auto alive = connection.lock();
       if (!alive || alive->ended_) return written(false);
-      alive->write_reply(bytes, std::move(written));
+      alive->write_reply(std::move(bytes), std::move(written));
     });
   }
   void finish() override {
@@ -152,10 +154,12 @@ class Connection::Reply final : public HttpReply {
       if (const auto alive = connection.lock()) alive->end();
     });
   }
+  [[nodiscard]] const Correlation& correlation() const override { return correlation_; }
 
  private:
   const std::weak_ptr<Connection> connection_;
   const asio::any_io_executor executor_;
+  const Correlation correlation_;
 };
 
 /// Who may not send a body is told so before any of it is kept, or asked for.
@@ -166,6 +170,7 @@ bool Connection::take_request(std::string_view head, Now now) {
     return !ended_;
   }
   auto& request = std::get<HttpHead>(parsed);
+  correlation_.traceparent = given_traceparent(request);
   const auto length = request.content_length();
   std::optional<std::string> refusal;
   if (!length) {
@@ -174,7 +179,7 @@ bool Connection::take_request(std::string_view head, Now now) {
     refusal = refuse_body(request, *length);
   }
   if (refusal) {
-    answer_and_leave(*refusal, now);
+    answer_and_leave(*std::move(refusal), now);
     return !ended_;
   }
   const std::string rest = std::exchange(head_, {}).substr(head.size());
@@ -188,7 +193,7 @@ bool Connection::take_request(std::string_view head, Now now) {
 /// Absent: the bytes are reserved.
 std::optional<std::string> Connection::refuse_body(const HttpHead& head, std::size_t bytes) {
   if (bytes > host_.http_api->body_bytes_max()) return handshake_response(HttpRefused{413, "the body is too large"});
-  if (auto refusal = host_.http_api->refusal(head)) return refusal;
+  if (auto refusal = host_.http_api->refusal(head, correlation_)) return refusal;
   if (bytes > host_.bodies_bytes_max - std::min(host_.bodies_bytes, host_.bodies_bytes_max)) {
     return http_text(503, "application/json", "{\"error\":\"unavailable\"}\n", "Retry-After: 1\r\n");
   }
@@ -206,13 +211,15 @@ bool Connection::take_body(std::string_view bytes) {
   host_.bodies_bytes -= std::exchange(reserved_, 0);
   replying_ = true;
   deadline_ = Time::max();  // whoever answers has limits of its own
-  host_.http_api->answer(std::move(request), std::make_shared<Reply>(weak_from_this(), socket_.get_executor()));
+  host_.http_api->answer(std::move(request), std::make_shared<Reply>(shared_from_this(), socket_.get_executor()));
   return true;
 }
 
-void Connection::answer_and_leave(std::string_view response, Now now) {
+void Connection::answer_and_leave(std::string response, Now now) {
   head_ = {};
-  write(std::span(&response, 1));
+  response = with_request_id(std::move(response), correlation_);
+  const std::string_view piece = response;
+  write(std::span(&piece, 1));
   if (ended_) return;
   leaving_ = true;
   deadline_ = now.steady + leaving_time;
@@ -220,7 +227,8 @@ void Connection::answer_and_leave(std::string_view response, Now now) {
 }
 
 void Connection::upgrade(const HandshakeAccepted& accepted, Now now) {
-  const std::string response = handshake_response(accepted);
+  correlation_.traceparent = accepted.traceparent;
+  const std::string response = with_request_id(handshake_response(accepted), correlation_);
   const std::string_view piece = response;
   write(std::span(&piece, 1));
   if (ended_) return;
@@ -246,7 +254,7 @@ void Connection::use_ticket(const std::string& ticket) {
       self->session_->on_ticket(std::move(used.token), Now::read());
     });
   };
-  host_.tickets->use(ticket, ticket_asker_, std::move(on_used));
+  host_.tickets->use(ticket, correlation_, ticket_asker_, std::move(on_used));
 }
 
 // Writing.
@@ -338,13 +346,15 @@ void Connection::on_writable() {
   if (leaving_) say_nothing_more();
 }
 
-void Connection::write_reply(std::string_view bytes, std::function<void(bool)> written) {
+void Connection::write_reply(std::string bytes, std::function<void(bool)> written) {
+  if (!std::exchange(reply_begun_, true)) bytes = with_request_id(std::move(bytes), correlation_);
   on_written_.push_back(std::move(written));
   if (!pending_.empty()) {
     pending_ += bytes;
     return;
   }
-  write(std::span(&bytes, 1));
+  const std::string_view piece = bytes;
+  write(std::span(&piece, 1));
   if (ended_) return;
   if (pending_.empty()) return tell_written(true);
   deadline_ = Now::read().steady + host_.no_progress;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "gateway/admission.hpp"
+#include "gateway/correlation.hpp"
 #include "gateway/handshake.hpp"
 #include "gateway/http_api.hpp"
 #include "gateway/http_endpoints.hpp"
@@ -79,11 +80,16 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   /// Neither was its hello accepted (yet) nor is a request of its being answered: a stranger's.
   [[nodiscard]] bool is_strange() const { return !ended_ && !replying_ && !(session_ && session_->authenticated()); }
 
+  [[nodiscard]] const Correlation& correlation() const override { return correlation_; }
+
   // What an operator looks at.
   [[nodiscard]] const Session* session() const { return session_ ? &*session_ : nullptr; }
   [[nodiscard]] Time opened_at() const { return opened_at_; }
   /// Of what was written, what the socket has not taken yet.
   [[nodiscard]] std::size_t pending_bytes() const { return pending_.empty() ? 0 : pending_.size() - pending_written_; }
+
+  /// A trusted proxy's word. Before the first answer.
+  void set_id(std::string_view id) { correlation_.id = id; }
 
   // Kept by the host.
   std::size_t host_index = 0;
@@ -103,7 +109,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   [[nodiscard]] bool take_request(std::string_view head, Now now);
   [[nodiscard]] std::optional<std::string> refuse_body(const HttpHead& head, std::size_t bytes);
   [[nodiscard]] bool take_body(std::string_view bytes);
-  void answer_and_leave(std::string_view response, Now now);
+  void answer_and_leave(std::string response, Now now);
   void upgrade(const HandshakeAccepted& accepted, Now now);
   void use_ticket(const std::string& ticket);
 
@@ -116,13 +122,14 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
 
   // The answer to an HTTP request, see HttpReply.
   class Reply;
-  void write_reply(std::string_view bytes, std::function<void(bool)> written);
+  void write_reply(std::string bytes, std::function<void(bool)> written);
   void finish_reply();
   void tell_written(bool alive);
 
   boost::asio::ip::tcp::socket socket_;
   ConnectionHost& host_;
   const Time opened_at_;
+  Correlation correlation_ = new_correlation();
   const std::unique_ptr<TlsStream> tls_;  // over socket_; null: without TLS
   std::optional<Session> session_;
   std::string head_;  // of the request, until it is complete
@@ -136,8 +143,9 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   std::shared_ptr<const void> ticket_asker_;  // ends with the connection; other threads look whether it has
   Time deadline_;                             // while there is no session
   bool reading_ = false;
-  bool writing_ = false;                               // waits for writability
-  bool replying_ = false;                              // a request is being answered
+  bool writing_ = false;   // waits for writability
+  bool replying_ = false;  // a request is being answered
+  bool reply_begun_ = false;
   bool leaving_ = false;                               // has said everything; waits for the other side's end
   std::vector<std::function<void(bool)>> on_written_;  // of the answer, once pending_ is written
   bool ended_ = false;

@@ -92,7 +92,7 @@ HandshakeOutcome check_upgrade(const HttpHead& request) {
   }
   auto ticket = shown_ticket(request);
   if (!ticket) return HandshakeRefused{400, "Sec-WebSocket-Protocol names more than one ticket, or one that is none"};
-  return HandshakeAccepted{accept_value(key), *std::move(ticket)};
+  return HandshakeAccepted{accept_value(key), *std::move(ticket), std::string(given_traceparent(request))};
 }
 
 }  // namespace

@@ -39,8 +39,9 @@ struct HandshakePolicy {
 };
 
 struct HandshakeAccepted {
-  std::string accept;  ///< the value of Sec-WebSocket-Accept
-  std::string ticket;  ///< shown beside the subprotocol, as "viewgate.ticket.…"; empty: none
+  std::string accept;       ///< the value of Sec-WebSocket-Accept
+  std::string ticket;       ///< shown beside the subprotocol, as "viewgate.ticket.…"; empty: none
+  std::string traceparent;  ///< given_traceparent of the request
 };
 
 inline constexpr std::string_view ticket_prefix = "viewgate.ticket.";

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/correlation.hpp"
 #include "gateway/http_head.hpp"
 
 namespace viewgate::gateway {
@@ -32,6 +33,8 @@ class HttpReply {
   virtual void finish() = 0;
   /// The connection is closed at once: how a response that cannot be completed is told from a complete one.
   virtual void abort() = 0;
+  /// Of its connection, for what is logged about the request. The response says its id by itself.
+  [[nodiscard]] virtual const Correlation& correlation() const = 0;
 };
 
 class HttpApi {
@@ -46,7 +49,7 @@ class HttpApi {
   virtual ~HttpApi() = default;
   /// What the head alone forbids: the whole answer. Absent: a body may come, and is read before `answer` is called. On a
   /// reactor's thread.
-  [[nodiscard]] virtual std::optional<std::string> refusal(const HttpHead& head) const = 0;
+  [[nodiscard]] virtual std::optional<std::string> refusal(const HttpHead& head, const Correlation& who) const = 0;
   /// On a reactor's thread; must not block. Every request is answered.
   virtual void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
   /// Larger bodies are refused with 413 before they are read.

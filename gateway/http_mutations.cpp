@@ -123,6 +123,7 @@ void HttpMutations::answer_mutation(const std::string& space, const auth::Princi
   if (auto* bad = std::get_if<BadRequest>(&parsed)) return say(*reply, bad_request(std::move(bad->message)));
   auto& body = std::get<MutationBody>(parsed);
   body.mutate.space = space;
+  body.mutate.provenance = with_trace(body.mutate.provenance, reply->correlation());
   const auto model = this->model();
   auto offered = offer_mutation(*model, principal, body.client, std::move(body.mutate), options_.values);
   if (const auto* error = std::get_if<Error>(&offered)) return say(*reply, *error);
@@ -134,7 +135,7 @@ void HttpMutations::answer_mutation(const std::string& space, const auth::Princi
         std::move(call.request), std::move(call.rules),
         [this, model, principal = std::move(principal), offer = std::move(offer), reply](const MutationReply& answer) {
           if (turns_away(principal, *reply)) return;
-          const auto result = answer_of(offer, *model, answer);
+          const auto result = answer_of(offer, *model, answer, reply->correlation());
           if (const auto* error = std::get_if<Error>(&result)) return say(*reply, *error);
           const auto& receipt = std::get<ledger::Receipt>(result);
           say(*reply, receipts_document(offer.space, receipt.sequence, receipt.text));
@@ -150,7 +151,10 @@ void HttpMutations::answer_receipt(const std::string& space, std::string_view wh
     mutations_.receipt(space, name.client, principal_text(principal), name.number,
                        [this, model, space, principal, number = name.number, reply](const MutationReply& found) {
                          if (turns_away(principal, *reply)) return;
-                         if (!found) return say(*reply, receipts_error(*model, space, number, found.error()));
+                         if (!found) {
+                           return say(*reply,
+                                      receipts_error(*model, space, number, found.error(), reply->correlation()));
+                         }
                          if (found->kind == Kind::replay) {
                            return say(*reply, receipts_document(space, found->receipt.sequence, found->receipt.text));
                          }

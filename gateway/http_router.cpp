@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "gateway/json_text.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 #include "gateway/utf8.hpp"
 
 namespace viewgate::gateway {
@@ -82,7 +82,7 @@ std::optional<HttpRouter::Door> HttpRouter::door_of(const HttpHead& head,
   return std::nullopt;
 }
 
-std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead& head) const {
+std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead& head, const Correlation& who) const {
   auto target = parse_space_target(head.target);
   const auto door = door_of(head, target);
   if (!door) return refused(404, "not_found");
@@ -90,7 +90,8 @@ std::variant<HttpRouter::Admitted, std::string> HttpRouter::admit(const HttpHead
   const bool is_nobody = *door == Door::view && head.count("authorization") == 0;
   auto verified = is_nobody ? verifier_.anonymous() : verifier_.verify(head.bearer(), std::chrono::system_clock::now());
   if (!verified) {
-    log::info("http_refused", {{"reason", verified.error().reason}});
+    log::write_sparingly(log::Level::info, "http_refused",
+                         {who.connection_field(), who.trace_field(), {"reason", verified.error().reason}});
     // Nobody waits here, but the next try may find the key.
     const bool may_come = verifier_.may_become_known(verified.error());
     return http_unauthorized(may_come ? "Retry-After: 1\r\n" : "");
@@ -127,14 +128,14 @@ std::optional<std::string> HttpRouter::refusal(const Admitted& admitted, const H
   return std::nullopt;
 }
 
-std::optional<std::string> HttpRouter::refusal(const HttpHead& head) const {
-  auto admitted = admit(head);
+std::optional<std::string> HttpRouter::refusal(const HttpHead& head, const Correlation& who) const {
+  auto admitted = admit(head, who);
   if (auto* text = std::get_if<std::string>(&admitted)) return std::move(*text);
   return std::nullopt;
 }
 
 void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
-  auto admitted = admit(request.head);
+  auto admitted = admit(request.head, reply->correlation());
   if (auto* text = std::get_if<std::string>(&admitted)) {
     reply->write(std::move(*text), [](bool) {});
     return reply->finish();
@@ -173,7 +174,12 @@ void HttpRouter::answer_log(const SpaceTarget& target, const auth::Principal& pr
     if (name == "after") question.after = ledger::Sequence{*number};
     if (name == "limit") question.limit = std::min(*number, LogQuestion::limit_max);
   }
-  log::info("log_read", {{"space", target.space}, {"after", question.after.value}, {"subject", principal.subject}});
+  const auto& who = reply->correlation();
+  log::info("log_read", {who.connection_field(),
+                         who.trace_field(),
+                         {"space", target.space},
+                         {"after", question.after.value},
+                         {"subject", principal.subject}});
   log_->answer(std::move(question), std::move(reply));
 }
 

@@ -44,7 +44,7 @@ class HttpRouter final : public HttpApi {
         tickets_(tickets),
         views_(views) {}
 
-  [[nodiscard]] std::optional<std::string> refusal(const HttpHead& head) const override;
+  [[nodiscard]] std::optional<std::string> refusal(const HttpHead& head, const Correlation& who) const override;
   void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   [[nodiscard]] std::size_t body_bytes_max() const override { return mutations_->body_bytes_max(); }
 
@@ -56,7 +56,7 @@ class HttpRouter final : public HttpApi {
     auth::Principal principal;
   };
   /// What is asked for and by whom; or the whole answer.
-  [[nodiscard]] std::variant<Admitted, std::string> admit(const HttpHead& head) const;
+  [[nodiscard]] std::variant<Admitted, std::string> admit(const HttpHead& head, const Correlation& who) const;
   [[nodiscard]] std::optional<Door> door_of(const HttpHead& head, const std::optional<SpaceTarget>& target) const;
   [[nodiscard]] std::optional<std::string> refusal(const Admitted& admitted, const HttpHead& head) const;
   void answer_log(const SpaceTarget& target, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);

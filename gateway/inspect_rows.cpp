@@ -71,7 +71,8 @@ std::size_t ConnectionSight::queue_bytes() const {
 std::string ConnectionSight::id() const { return std::to_string(reactor_) + "-" + std::to_string(connection_.number); }
 
 bool ConnectionSight::matches(std::string_view search) const {
-  if (search.empty() || id() == search || is_found_in(address_text(connection_.address), search)) return true;
+  if (search.empty() || id() == search || connection_.correlation().id == search) return true;
+  if (is_found_in(address_text(connection_.address), search)) return true;
   if (session_ == nullptr) return false;
   const auto& principal = session_->principal();
   return is_found_in(principal.subject, search) || is_found_in(principal.issuer, search) ||
@@ -93,7 +94,9 @@ RowPlace ConnectionSight::place(std::string_view sort) const {
 
 JsonObject ConnectionSight::members() const {
   JsonObject out;
-  out.text("id", id()).text("address", address_text(connection_.address));
+  out.text("id", id())
+      .text("connection", connection_.correlation().id)
+      .text("address", address_text(connection_.address));
   out.text("state", session_ == nullptr ? "request" : session_->state());
   out.number("age_ms", milliseconds_between(connection_.opened_at(), now_.steady));
   if (session_ == nullptr) {

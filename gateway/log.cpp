@@ -83,6 +83,7 @@ std::string line(Format format, std::string_view event, std::initializer_list<Fi
     out = R"("event":)";
     append_escaped(out, event);
     for (const auto& field : fields) {
+      if (field.name.empty()) continue;
       out += ',';
       append_escaped(out, field.name);
       out += ':';
@@ -92,6 +93,7 @@ std::string line(Format format, std::string_view event, std::initializer_list<Fi
   }
   out = event;
   for (const auto& field : fields) {
+    if (field.name.empty()) continue;
     out += ' ';
     out += field.name;
     out += '=';

@@ -15,7 +15,7 @@ enum class Format : std::uint8_t { text, json };
 
 inline constexpr std::size_t value_bytes_max = 400;
 
-/// `value` is text; numbers are printed by the constructor.
+/// `value` is text; numbers are printed by the constructor. A field without a name is left out.
 struct Field {
   Field(std::string_view field_name, std::string_view text) : name(field_name), value(text) {}
   Field(std::string_view field_name, const std::string& text) : name(field_name), value(text) {}

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "gateway/log.hpp"
 #include "gateway/log_outflow.hpp"
+#include "gateway/log_sparingly.hpp"
 #include "ledger/spawn.hpp"
 #include "ledger/store.hpp"
 
@@ -95,7 +95,12 @@ class LogDesk::Loop {
         if (verifier_.is_revoked(principal)) why = "revoked";
         if (now >= answer->cut_at) why = "too_slow";
         if (why.empty()) continue;
-        log::warn("log_cut_off", {{"space", answer->question.space}, {"subject", principal.subject}, {"reason", why}});
+        const auto& who = answer->reply->correlation();
+        log::warn("log_cut_off", {who.connection_field(),
+                                  who.trace_field(),
+                                  {"space", answer->question.space},
+                                  {"subject", principal.subject},
+                                  {"reason", why}});
         answer->outflow->cut();
       }
       if (!answers_.empty()) watch();
@@ -151,7 +156,10 @@ class LogDesk::Loop {
   /// An answer that has begun cannot be taken back: cut off, it is told from a complete one by its missing last chunk.
   void refuse(const Answer& answer, const ledger::Error& error, std::optional<ledger::Sequence> horizon) const {
     HttpReply& reply = *answer.reply;
-    log::warn("log_refused", {{"error", ledger::name(error.code)}, {"detail", error.detail}});
+    const auto& who = reply.correlation();
+    log::write_sparingly(
+        log::Level::warn, "log_refused",
+        {who.connection_field(), who.trace_field(), {"error", ledger::name(error.code)}, {"detail", error.detail}});
     if (answer.outflow->has_begun()) return reply.abort();
     constexpr std::string_view json = "application/json";
     const auto ignore = [](bool) {};

@@ -105,17 +105,21 @@ class RevocableRules final : public ledger::WriteRules {
   const auth::Principal principal_;
 };
 
-Error ledger_error(const ActiveModel& model, const std::string& space, std::int64_t number,
-                   const ledger::Error& cause) {
+Error ledger_error(const ActiveModel& model, const std::string& space, std::int64_t number, const ledger::Error& cause,
+                   const Correlation& who) {
   const auto code = mutation_error_of(cause.code);
-  if (code == ErrorCode::unavailable) {
-    log::write_sparingly(
-        log::Level::warn, "mutation_failed",
-        {{"space", space}, {"number", number}, {"error", ledger::name(cause.code)}, {"detail", cause.detail}});
-    return unavailable(model, space, number);
-  }
-  log::warn("mutation_malformed", {{"space", space}, {"detail", cause.detail}});
-  return error_of(code, std::string(constant_text(code)), space, number);
+  const bool is_ours = code == ErrorCode::unavailable;
+  log::write_sparingly(log::Level::warn, is_ours ? "mutation_failed" : "mutation_malformed",
+                       {who.connection_field(),
+                        who.trace_field(),
+                        {"space", space},
+                        {"number", number},
+                        {"error", ledger::name(cause.code)},
+                        {"detail", cause.detail}});
+  Error out =
+      is_ours ? unavailable(model, space, number) : error_of(code, std::string(constant_text(code)), space, number);
+  out.connection = who.id;
+  return out;
 }
 
 }  // namespace
@@ -173,10 +177,10 @@ std::optional<Error> no_right_to_write(const ActiveModel& model, const auth::Pri
 }
 
 std::variant<ledger::Receipt, Error> answer_of(const MutationOffer& offer, const ActiveModel& model,
-                                               const MutationReply& reply) {
+                                               const MutationReply& reply, const Correlation& who) {
   if (!reply) {
     if (offer.refusal && reply.error().code == ledger::errc::invalid_mutation) return *offer.refusal;
-    return ledger_error(model, offer.space, offer.number, reply.error());
+    return ledger_error(model, offer.space, offer.number, reply.error(), who);
   }
   switch (reply->kind) {
     case Kind::receipt:
@@ -196,8 +200,8 @@ std::variant<ledger::Receipt, Error> answer_of(const MutationOffer& offer, const
 }
 
 Error receipts_error(const ActiveModel& model, const std::string& space, std::int64_t number,
-                     const ledger::Error& cause) {
-  return ledger_error(model, space, number, cause);
+                     const ledger::Error& cause, const Correlation& who) {
+  return ledger_error(model, space, number, cause, who);
 }
 
 Error no_receipt(const std::string& space, std::int64_t number, Kind why) {

@@ -10,6 +10,7 @@
 #include "auth/principal.hpp"
 #include "auth/token_verifier.hpp"
 #include "gateway/active_model.hpp"
+#include "gateway/correlation.hpp"
 #include "gateway/ports.hpp"
 #include "gateway/protocol.hpp"
 #include "projection/column_value.hpp"
@@ -40,13 +41,13 @@ void heed_revocations(MutationOffer& offer, const auth::TokenVerifier& verifier,
 [[nodiscard]] std::optional<Error> no_right_to_write(const ActiveModel& model, const auth::Principal& principal,
                                                      const std::string& space);
 
-/// What is told of a mutation: its receipt, or why there is none.
+/// What is told of a mutation: its receipt, or why there is none. `who` sent it.
 [[nodiscard]] std::variant<ledger::Receipt, Error> answer_of(const MutationOffer& offer, const ActiveModel& model,
-                                                             const MutationReply& reply);
+                                                             const MutationReply& reply, const Correlation& who);
 
 /// Of a question for receipts that the ledger could not answer. `number`: of the only one that was asked for; 0 = several.
 [[nodiscard]] Error receipts_error(const ActiveModel& model, const std::string& space, std::int64_t number,
-                                   const ledger::Error& cause);
+                                   const ledger::Error& cause, const Correlation& who);
 /// Why a receipt is not there: forbidden, sequence_gap, receipt_pruned.
 [[nodiscard]] Error no_receipt(const std::string& space, std::int64_t number, ledger::MutationAnswer::Kind why);
 

@@ -6,7 +6,7 @@
 //
 //   client                                  server
 //   hello {protocol, token}            ──►
-//                                      ◄──  welcome {principal, heartbeat, limits}
+//                                      ◄──  welcome {principal, connection, heartbeat, limits}
 //   subscribe {id, space, view, …}     ──►
 //                                      ◄──  subscribed {id, channel, context}
 //                                      ◄──  snapshot {channel, records}            zero or more
@@ -156,6 +156,7 @@ struct Pong {};
 
 struct Welcome {
   std::string principal;
+  std::string connection;             ///< what the server's log calls this socket
   std::chrono::seconds expires_in{};  ///< until the token's exp
   std::chrono::seconds heartbeat{};   ///< at least one document arrives in each such period; twice without = dead link
   std::size_t message_bytes = 0;      ///< largest message the server accepts
@@ -274,7 +275,8 @@ struct Error {
   // Of a mutation. Its number is still free, but for sequence_conflict and receipt_pruned.
   std::optional<std::string> space = {};
   std::optional<std::int64_t> number = {};
-  std::optional<std::int64_t> expected = {};  ///< sequence_gap
+  std::optional<std::int64_t> expected = {};   ///< sequence_gap
+  std::optional<std::string> connection = {};  ///< present: the server's log has a line about it, under this id
 };
 
 struct Ping {};

@@ -129,6 +129,7 @@ void append_document(std::string& out, const Pong&) { Document document(out, "po
 void append_document(std::string& out, const Welcome& message) {
   Document document(out, "welcome");
   document.text("principal", message.principal);
+  document.text("connection", message.connection);
   document.integer("expires_in", message.expires_in.count());
   document.integer("heartbeat", message.heartbeat.count());
   document.integer("message_bytes", static_cast<std::int64_t>(message.message_bytes));
@@ -209,6 +210,7 @@ void append_document(std::string& out, const Error& message) {
   document.optional_text("space", message.space);
   if (message.number) document.decimal("number", *message.number);
   if (message.expected) document.decimal("expected", *message.expected);
+  document.optional_text("connection", message.connection);
 }
 
 void append_document(std::string& out, const Ping&) { Document document(out, "ping"); }

@@ -116,6 +116,7 @@ std::chrono::milliseconds as_milliseconds(std::int64_t count) { return std::chro
 ServerMessage read_welcome(Fields& fields) {
   Welcome message;
   message.principal = fields.text("principal");
+  message.connection = fields.optional_text("connection").value_or("");
   message.expires_in = std::chrono::seconds{fields.integer("expires_in")};
   message.heartbeat = std::chrono::seconds{fields.integer("heartbeat")};
   message.message_bytes = static_cast<std::size_t>(fields.integer("message_bytes"));
@@ -215,6 +216,7 @@ ServerMessage read_error(Fields& fields) {
   message.space = fields.optional_text("space");
   message.number = fields.optional_decimal("number");
   message.expected = fields.optional_decimal("expected");
+  message.connection = fields.optional_text("connection");
   return message;
 }
 

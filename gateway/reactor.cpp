@@ -247,6 +247,7 @@ void Reactor::Loop::on_accepted(tcp::socket socket) {
 bool Reactor::Loop::admit(Connection& connection, const HttpHead& head) {
   connection.address = proxies_.client_of(connection.address, head);
   connection.awaits_client = false;
+  if (const auto id = given_request_id(head); !id.empty()) connection.set_id(id);
   connection.place = options_.session.admission->enter_address(connection.address, Now::read().steady);
   return connection.place.has_value();
 }

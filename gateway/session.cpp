@@ -154,6 +154,7 @@ void Session::on_hello(const Hello& hello, Now now) {
   next_tick_ = now.steady;
   Welcome welcome;
   welcome.principal = principal_.subject;
+  welcome.connection = correlation().id;
   welcome.expires_in = std::chrono::floor<std::chrono::seconds>(principal_.expires_at - now.wall);
   welcome.heartbeat = whole_seconds(fanout_.options().heartbeat);
   welcome.message_bytes = fanout_.options().client_message_bytes;
@@ -210,7 +211,8 @@ void Session::take_up_waiting(Now now) {
 }
 
 void Session::refuse_token(const auth::TokenRefused& refused) {
-  log::info("token_refused", {{"reason", refused.reason}});
+  log::write_sparingly(log::Level::info, "token_refused",
+                       {correlation().connection_field(), correlation().trace_field(), {"reason", refused.reason}});
   if (refused.kind == auth::RefusalKind::revoked) return close(close_code::revoked, revoked_text);
   close(close_code::auth_required, auth::refusal_text);
 }
@@ -283,11 +285,17 @@ void Session::refuse(const std::string& id, ErrorCode code) {
 }
 
 void Session::refuse(const std::string& id, const SubscribeRefusal& refusal) {
-  // The client is told its id and a constant text; with the id and its subject the cause is found here.
+  // The client is told a constant text; with the connection's id, which it is told, too, the cause is found here.
   const auto level = refusal.code == ErrorCode::unavailable ? log::Level::warn : log::Level::info;
   log::write_sparingly(level, "subscribe_refused",
-                       {{"subject", principal_.subject}, {"id", id}, {"cause", refusal.cause}});
-  tell(Error{id, refusal.code, refusal.text, refusal.retry_after});
+                       {correlation().connection_field(),
+                        correlation().trace_field(),
+                        {"subject", principal_.subject},
+                        {"id", id},
+                        {"cause", refusal.cause}});
+  Error error{id, refusal.code, refusal.text, refusal.retry_after};
+  error.connection = correlation().id;
+  tell(error);
 }
 
 // Writing.
@@ -372,7 +380,7 @@ void Session::revoke() {
   revoked_ = true;
   streams_.clear();
   answers_.clear();
-  log::info("session_revoked");
+  log::info("session_revoked", {correlation().connection_field(), correlation().trace_field()});
   close(close_code::revoked, revoked_text);
   mark_due();
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "auth/principal.hpp"
+#include "gateway/correlation.hpp"
 #include "gateway/fanout.hpp"
 #include "gateway/protocol_json.hpp"
 #include "gateway/subscription.hpp"
@@ -33,6 +34,7 @@ class Transport {
   virtual ~Transport() = default;
   /// The session may have something to write. May end the session, and none other.
   virtual void flush(Now now) = 0;
+  [[nodiscard]] virtual const Correlation& correlation() const = 0;
 };
 
 class Session {
@@ -119,6 +121,7 @@ class Session {
 
   /// The hello was accepted, whatever came afterwards.
   [[nodiscard]] bool authenticated() const { return authenticated_; }
+  [[nodiscard]] const Correlation& correlation() const { return transport_.correlation(); }
   /// Empty before hello.
   [[nodiscard]] const auth::Principal& principal() const { return principal_; }
   [[nodiscard]] std::size_t subscription_count() const;

@@ -44,7 +44,7 @@ void Session::ask_receipts() {
 
 void Session::on_mutation(const MutationOffer& offer, const MutationReply& reply) {
   if (closing()) return;
-  auto answer = answer_of(offer, fanout_.model(), reply);
+  auto answer = answer_of(offer, fanout_.model(), reply, correlation());
   if (const auto* error = std::get_if<Error>(&answer)) return tell(*error);
   auto& receipt = std::get<ledger::Receipt>(answer);
   // A replay is answered each time. A new one may have come through the log already.
@@ -58,7 +58,7 @@ void Session::on_receipts(const ReceiptsReply& reply) {
   if (closing()) return;
   ReceiptsQuestion& question = questions_.front();
   if (!reply) {
-    tell(receipts_error(fanout_.model(), question.space, 0, reply.error()));
+    tell(receipts_error(fanout_.model(), question.space, 0, reply.error(), correlation()));
     questions_.pop_front();
     return ask_receipts();
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gateway/errors.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 #include "gateway/protocol_json.hpp"
 #include "gateway/session.hpp"
 
@@ -86,7 +86,9 @@ void Subscription::on_spilled(std::optional<std::string> text) {
     loaded_text_ = std::move(text);
     return session_.mark_due();
   }
-  log::error("file_not_readable", {{"space", spec().space}, {"stage", name(stage_)}});
+  const auto& who = session_.correlation();
+  log::error("file_not_readable",
+             {who.connection_field(), who.trace_field(), {"space", spec().space}, {"stage", name(stage_)}});
   // A snapshot that cannot be read would be followed by the same one, which is kept; a history is followed by a snapshot.
   if (stage_ == Stage::history) return session_.restart(*this, ResetReason::state_unavailable);
   session_.close(close_code::internal_error,
@@ -191,8 +193,18 @@ void Subscription::tell_error() {
   const auto* told = std::get_if<ErrorCode>(&refusal_.why);
   const ErrorCode code = told != nullptr ? *told : ErrorCode::unavailable;
   const auto retry_after = told != nullptr ? refusal_.retry_after : fanout_.model().retry_after;
-  for (const auto& each : names_)
-    session_.tell(Error{each.request.id, code, std::string(constant_text(code)), retry_after});
+  const auto& who = session_.correlation();
+  log::write_sparingly(log::Level::warn, "subscription_ended",
+                       {who.connection_field(),
+                        who.trace_field(),
+                        {"space", spec().space},
+                        {"view", spec().group->view()->name},
+                        {"error", name(code)}});
+  for (const auto& each : names_) {
+    Error error{each.request.id, code, std::string(constant_text(code)), retry_after};
+    error.connection = who.id;
+    session_.tell(error);
+  }
   session_.end(*this);
 }
 

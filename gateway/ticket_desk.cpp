@@ -4,7 +4,7 @@
 #include <boost/asio/post.hpp>
 
 #include "auth/ticket.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 #include "gateway/mutation_door.hpp"
 
 namespace viewgate::gateway {
@@ -19,9 +19,14 @@ void send(HttpReply& reply, std::string text) {
   reply.finish();
 }
 
-std::string answer_of(const ledger::Result<bool>& made, const std::string& ticket, std::chrono::seconds lasting) {
+std::string answer_of(const ledger::Result<bool>& made, const std::string& ticket, std::chrono::seconds lasting,
+                      const Correlation& who) {
   if (!made) {
-    log::warn("no_ticket", {{"error", ledger::name(made.error().code)}, {"detail", made.error().detail}});
+    log::write_sparingly(log::Level::warn, "no_ticket",
+                         {who.connection_field(),
+                          who.trace_field(),
+                          {"error", ledger::name(made.error().code)},
+                          {"detail", made.error().detail}});
     return http_text(503, json, "{\"error\":\"unavailable\"}\n", "Retry-After: 1\r\n");
   }
   if (!*made) return http_text(429, json, "{\"error\":\"rate_limited\"}\n", "Retry-After: 1\r\n");
@@ -36,26 +41,34 @@ void TicketDesk::issue(const std::string& token, const auth::Principal& principa
   ledger::TicketOrder order{std::move(ticket.digest), std::move(ticket.sealed), principal_text(principal), lasting_};
   asio::post(io_, [this, order = std::move(order), text = std::move(ticket.text), reply = std::move(reply)] {
     store_.issue_ticket(order, [this, text, reply](const ledger::Result<bool>& made) {
-      send(*reply, answer_of(made, text, std::chrono::floor<std::chrono::seconds>(lasting_)));
+      const auto lasting = std::chrono::floor<std::chrono::seconds>(lasting_);
+      send(*reply, answer_of(made, text, lasting, reply->correlation()));
     });
   });
 }
 
-void TicketDesk::use(const std::string& ticket, std::weak_ptr<const void> asker, std::function<void(UsedTicket)> done) {
-  asio::post(io_, [this, ticket, asker = std::move(asker), done = std::move(done)]() mutable {
+void TicketDesk::use(const std::string& ticket, Correlation who, std::weak_ptr<const void> asker,
+                     std::function<void(UsedTicket)> done) {
+  asio::post(io_, [this, ticket, who = std::move(who), asker = std::move(asker), done = std::move(done)]() mutable {
     const auto digest = auth::ticket_digest(ticket);
     const auto is_wanted = [asker = std::move(asker)] { return !asker.expired(); };
-    store_.use_ticket(digest.value_or(""), is_wanted,
-                      [ticket, done = std::move(done)](const ledger::Result<std::string>& sealed) {
-                        if (!sealed) {
-                          log::warn("ticket_not_looked_at",
-                                    {{"error", ledger::name(sealed.error().code)}, {"detail", sealed.error().detail}});
-                          return done(UsedTicket{{}, true});
-                        }
-                        const auto token = sealed->empty() ? std::nullopt : auth::open_ticket(ticket, *sealed);
-                        if (!token) log::info("ticket_refused");
-                        done(UsedTicket{token.value_or(""), false});
-                      });
+    store_.use_ticket(
+        digest.value_or(""), is_wanted,
+        [ticket, who = std::move(who), done = std::move(done)](const ledger::Result<std::string>& sealed) {
+          if (!sealed) {
+            log::write_sparingly(log::Level::warn, "ticket_not_looked_at",
+                                 {who.connection_field(),
+                                  who.trace_field(),
+                                  {"error", ledger::name(sealed.error().code)},
+                                  {"detail", sealed.error().detail}});
+            return done(UsedTicket{{}, true});
+          }
+          const auto token = sealed->empty() ? std::nullopt : auth::open_ticket(ticket, *sealed);
+          if (!token) {
+            log::write_sparingly(log::Level::info, "ticket_refused", {who.connection_field(), who.trace_field()});
+          }
+          done(UsedTicket{token.value_or(""), false});
+        });
   });
 }
 

@@ -37,8 +37,9 @@ class TicketDesk {
   void issue(const std::string& token, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);
 
   /// Thread-safe; `done` is called on the store's thread. `ticket` has the form of one. A ticket whose `asker` has gone before
-  /// the database is asked is not used up, and nothing is told: whoever only comes and goes keeps nobody waiting.
-  void use(const std::string& ticket, std::weak_ptr<const void> asker, std::function<void(UsedTicket)> done);
+  /// the database is asked is not used up, and nothing is told: whoever only comes and goes keeps nobody waiting. `who` shows it.
+  void use(const std::string& ticket, Correlation who, std::weak_ptr<const void> asker,
+           std::function<void(UsedTicket)> done);
 
  private:
   boost::asio::io_context& io_;

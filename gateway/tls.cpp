@@ -9,7 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -111,7 +111,8 @@ TlsContext TlsIdentity::context() const {
 
 void TlsStream::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 
-TlsStream::TlsStream(const TlsContext& context, int socket) : ssl_(SSL_new(context.get())) {
+TlsStream::TlsStream(const TlsContext& context, int socket, const Correlation& who)
+    : who_(who), ssl_(SSL_new(context.get())) {
   failed_ = !ssl_ || SSL_set_fd(ssl_.get(), socket) != 1;
   if (!failed_) SSL_set_accept_state(ssl_.get());
 }
@@ -121,7 +122,8 @@ TlsStream::~TlsStream() = default;
 /// One line for each connection that was none, with OpenSSL's own constant reason.
 void TlsStream::fail() {
   const char* const reason = ERR_reason_error_string(ERR_peek_error());
-  if (!std::exchange(failed_, true) && reason != nullptr) log::info("tls_failed", {{"reason", reason}});
+  if (std::exchange(failed_, true) || reason == nullptr) return;
+  log::write_sparingly(log::Level::info, "tls_failed", {who_.connection_field(), {"reason", reason}});
 }
 
 std::optional<std::size_t> TlsStream::read(std::span<char> into) {

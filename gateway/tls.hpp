@@ -40,8 +40,8 @@ class TlsIdentity {
 
 class TlsStream {
  public:
-  /// The server's side, over a non-blocking socket that outlives it.
-  TlsStream(const TlsContext& context, int socket);
+  /// The server's side, over a non-blocking socket that outlives it, as does `who`, whose connection it is.
+  TlsStream(const TlsContext& context, int socket, const Correlation& who);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
@@ -64,6 +64,7 @@ class TlsStream {
   [[nodiscard]] std::optional<std::size_t> write(std::string_view bytes);
   void fail();
 
+  const Correlation& who_;
   std::unique_ptr<ssl_st, Free> ssl_;
   bool wants_write_ = false;
   bool failed_ = false;

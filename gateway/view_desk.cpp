@@ -10,7 +10,7 @@
 #include "gateway/errors.hpp"
 #include "gateway/http_errors.hpp"
 #include "gateway/json_text.hpp"
-#include "gateway/log.hpp"
+#include "gateway/log_sparingly.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -230,7 +230,10 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
 
   /// Told from a complete one by its missing last chunk.
   void cut(const AnswerPtr& answer, std::string_view reason) {
-    log::warn("view_cut_off", {{"space", answer->question.space},
+    const auto& who = answer->reply->correlation();
+    log::warn("view_cut_off", {who.connection_field(),
+                               who.trace_field(),
+                               {"space", answer->question.space},
                                {"view", answer->question.view},
                                {"subject", answer->question.principal.subject},
                                {"reason", reason}});
@@ -281,11 +284,17 @@ void ViewDesk::answer(ViewQuestion question, std::shared_ptr<HttpReply> reply) {
   subscribe.params = parameters_of(*model, question.view, question.parameters);
   auto bound = bind_subscription(*model, question.principal, subscribe);
   if (const auto* refusal = std::get_if<SubscribeRefusal>(&bound)) {
-    log::debug("view_refused", {{"cause", refusal->cause}});
+    const auto& who = reply->correlation();
+    log::write_sparingly(log::Level::info, "view_refused",
+                         {who.connection_field(),
+                          who.trace_field(),
+                          {"subject", question.principal.subject},
+                          {"cause", refusal->cause}});
     Error error;
     error.code = refusal->code;
     error.message = refusal->text;
     error.retry_after = refusal->retry_after;
+    error.connection = who.id;
     return say(*reply, error);
   }
   answers_->take(std::move(question), std::get<Bound>(std::move(bound)), std::move(reply));

@@ -23,11 +23,11 @@ LARGEST_MESSAGE = 64 * 1024 * 1024
 
 
 class Refused(Exception):
-    """The server will not: `code` is the error's, or the close code."""
+    """The server will not: `code` is the error's, or the close code. `connection`: what the server's log calls it, where it is known."""
 
-    def __init__(self, code, message):
+    def __init__(self, code, message, connection=None):
         super().__init__(f"{code}: {message}")
-        self.code = code
+        self.code, self.connection = code, connection
 
 
 class Misfit(Exception):
@@ -160,7 +160,7 @@ class LiveView:
         if error["code"] == "cursor_invalid":
             raise Misfit(error["message"])
         if "retry_after" not in error:
-            raise Refused(error["code"], error["message"])
+            raise Refused(error["code"], error["message"], error.get("connection"))
         self._wait = error["retry_after"] / 1000
         raise OSError(error["message"])
 
@@ -208,5 +208,6 @@ def mutate(origin, token, space, client, number, mutations):
         with urllib.request.urlopen(request, timeout=30) as answer:
             return loads(answer.read().decode())["receipts"][0]
     except urllib.error.HTTPError as error:
-        refused = loads(error.read().decode() or '{"code":"http","message":""}')
-        raise Refused(refused["code"], refused["message"]) from error
+        refused = loads(error.read().decode() or "{}")  # a refusal of the door itself has no document, only a name
+        code = refused.get("code", refused.get("error", error.code))
+        raise Refused(code, refused.get("message", error.reason), error.headers.get("X-Request-Id")) from error

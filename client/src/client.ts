@@ -129,6 +129,11 @@ export class Client<M extends AnyModel = Untyped> implements Host {
     return this.machine.principal;
   }
 
+  /** What the server's log calls the socket that was welcomed last: for whoever reports what went wrong. */
+  get connection(): string | undefined {
+    return this.machine.welcome?.connection;
+  }
+
   /** The server cannot follow the database for now; what is shown is not wrong, only not new. */
   get degraded(): boolean {
     return this.machine.isDegraded;

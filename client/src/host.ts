@@ -11,6 +11,8 @@ export interface ClientError {
   readonly message: string;
   /** The subscription it is about. */
   readonly subscription?: Subscription;
+  /** What to give to whoever runs the server: its log says more about it under this id. */
+  readonly connection?: string | undefined;
 }
 
 /** Milliseconds; the runner draws the delay evenly from the range. */

@@ -88,6 +88,8 @@ export type ClientMessage = Hello | Subscribe | Unsubscribe | Refresh | Pong;
 export interface Welcome {
   readonly type: 'welcome';
   readonly principal: string;
+  /** What the server's log calls this socket. */
+  readonly connection?: string;
   /** Seconds; twice as long without a document means a dead link. */
   readonly heartbeat: number;
 }
@@ -159,6 +161,8 @@ export interface ErrorDocument {
   readonly retry_after?: number;
   /** Of a mutation that was not processed: protocol_write.ts knows more of it. */
   readonly number?: string;
+  /** The server's log has a line about it, under this id. */
+  readonly connection?: string;
 }
 export interface Ping {
   readonly type: 'ping';
@@ -289,7 +293,7 @@ function readEvent(text: string): RecordEvent {
 }
 
 const shapes: { readonly [T in ServerDocument['type']]: Shape<Extract<ServerDocument, { type: T }>> } = {
-  welcome: { principal: string, heartbeat: number },
+  welcome: { principal: string, connection: optional(string), heartbeat: number },
   notice: { kind: string, in: optional(number) },
   subscribed: {
     id: string,
@@ -313,7 +317,14 @@ const shapes: { readonly [T in ServerDocument['type']]: Shape<Extract<ServerDocu
   at: { space: string, sequence },
   reset_required: { id: string, reason: string },
   unsubscribed: { id: string, reason: string },
-  error: { id: optional(string), code: string, message: string, retry_after: optional(number), number: optional(string) },
+  error: {
+    id: optional(string),
+    code: string,
+    message: string,
+    retry_after: optional(number),
+    number: optional(string),
+    connection: optional(string),
+  },
   ping: {},
   drain: { reconnect_after: number },
 };

@@ -295,6 +295,6 @@ export class Machine {
   }
 
   private reportOf(code: string, message: string): void {
-    this.runner.tellError({ code, message });
+    this.runner.tellError({ code, message, connection: this.welcome?.connection });
   }
 }

@@ -222,7 +222,8 @@ export class Subscriptions {
   failed(document: ErrorDocument): void {
     const subscription = document.id === undefined ? undefined : this.byWire.get(document.id);
     if (!subscription || document.id === undefined) {
-      this.runner.tellError({ code: document.code, message: document.message });
+      const { code, message, connection } = document;
+      this.runner.tellError({ code, message, connection });
       return;
     }
     this.byWire.delete(document.id);
@@ -232,11 +233,11 @@ export class Subscriptions {
       this.forget(subscription, false);
       this.again(subscription);
     } else if (after !== undefined || passing.has(document.code)) {
-      this.reportOf(subscription, document.code, document.message);
+      this.reportOf(subscription, document.code, document.message, document.connection);
       this.pauseFor(subscription, after === undefined ? backoff(subscription.failures) : { low: after, high: after * 1.5 });
       subscription.failures++;
     } else {
-      this.failWith(subscription, document.code, document.message);
+      this.failWith(subscription, document.code, document.message, document.connection);
     }
   }
 
@@ -321,15 +322,15 @@ export class Subscriptions {
     this.moveOn(subscription, 'pause');
   }
 
-  private failWith(subscription: Subscription, code: string, message: string): void {
+  private failWith(subscription: Subscription, code: string, message: string, connection?: string): void {
     this.letGo(subscription);
     if (code === 'forbidden') this.forget(subscription, true);
-    this.reportOf(subscription, code, message);
+    this.reportOf(subscription, code, message, connection);
     this.moveOn(subscription, 'fail');
   }
 
-  private reportOf(subscription: Subscription, code: string, message: string): void {
-    subscription.error = { code, message, subscription };
+  private reportOf(subscription: Subscription, code: string, message: string, connection?: string): void {
+    subscription.error = { code, message, subscription, connection };
     this.runner.tellError(subscription.error);
   }
 

@@ -99,6 +99,8 @@ class Client final : public Transport {
     }
   }
 
+  [[nodiscard]] const Correlation& correlation() const override { return correlation_; }
+
   void say(std::string_view text) { send(WsOpcode::text, text); }
   void send(WsOpcode opcode, std::string_view payload) {
     std::string frame;
@@ -136,6 +138,7 @@ class Client final : public Transport {
   }
 
   Now& now_;
+  const Correlation correlation_{"0123456789abcdef", {}};
   WsReader reader_{WsRole::client, {64 * 1024 * 1024, 64}};
 };
 

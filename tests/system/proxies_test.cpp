@@ -101,12 +101,16 @@ class BehindProxy : public ::testing::TestWithParam<Prepare> {
     child.output_file = folder.file("log");
     proxy = std::make_unique<ChildProcess>(child);
   }
-  /// The status line of a request that comes from this address.
-  std::string status_of(const std::string& request, const std::string& source) {
+  std::string head_of(const std::string& request, const std::string& source) {
     const TlsGate gate(port, source);
     RawSocket socket(gate.port());
     socket.send(request);
-    return socket.read_until("\r\n");
+    return socket.read_until("\r\n\r\n");
+  }
+  /// The status line of a request that comes from this address.
+  std::string status_of(const std::string& request, const std::string& source) {
+    const std::string head = head_of(request, source);
+    return head.substr(0, head.find("\r\n"));
   }
   std::string upgrade_status(const std::string& source, const std::string& headers = "") {
     return status_of(upgrade_bytes({.extra_headers = headers}), source);
@@ -144,6 +148,11 @@ TEST_P(BehindProxy, clients_follow_their_views_are_told_apart_and_leave_when_tol
 
   EXPECT_THAT(status_of("GET /metrics HTTP/1.1\r\nHost: live.example\r\n\r\n", "127.0.0.5"), HasSubstr(" 404 "));
   EXPECT_THAT(status_of("GET /readyz HTTP/1.1\r\nHost: live.example\r\n\r\n", "127.0.0.5"), HasSubstr(" 404 "));
+
+  // The proxy's own id is the node's, too, whatever the client calls itself; the node's would have 16 digits.
+  const std::string head =
+      head_of("GET /v1/nothing HTTP/1.1\r\nHost: live.example\r\nX-Request-Id: mine\r\n\r\n", "127.0.0.5");
+  EXPECT_THAT(head, ::testing::ContainsRegex("[Xx]-[Rr]equest-[Ii]d: [0-9a-f-]{32,36}\r\n"));
 
   gateway->process().signal(SIGTERM);
   EXPECT_EQ(first.next_of("drain").type(), "drain");
