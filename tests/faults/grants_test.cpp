@@ -88,6 +88,43 @@ TEST_F(Grants, a_gateway_serves_under_the_role_that_was_granted_what_is_printed_
   EXPECT_EQ(as_gateway.refusal("select viewgate.revoke(principal => 'ada')"), "");
 }
 
+TEST_F(Grants, what_a_role_was_granted_before_and_does_not_need_is_revoked) {
+  Line owned(line.cluster());
+  owned.sql("create role gateway_of_before login");
+  const auto grant = [&](std::vector<std::string> more) {
+    std::vector<std::string> all{program("viewgate"), "grants",     "--role",
+                                 "gateway_of_before", "--database", owned.database()};
+    all.insert(all.end(), more.begin(), more.end());
+    const Finished printed = run(all);
+    EXPECT_EQ(printed.status, 0) << printed.output;
+    std::istringstream statements(printed.output);
+    for (std::string each; std::getline(statements, each);) owned.sql(each);
+    return printed.output;
+  };
+  EXPECT_THAT(grant({"--revocations"}), ::testing::Not(HasSubstr("revoke execute")));
+  // What an earlier version gave away.
+  owned.sql("grant create on schema viewgate to gateway_of_before");
+  owned.sql("grant update, truncate on viewgate.changes to gateway_of_before");
+  owned.sql("grant execute on function viewgate.uncapture(regclass) to gateway_of_before");
+  owned.sql("grant insert on items to gateway_of_before");
+  PgSession as_gateway(owned.database() + " user=gateway_of_before");
+  EXPECT_EQ(as_gateway.refusal("select viewgate.revoke(principal => 'ada')"), "");
+
+  const std::string printed = grant({});
+  EXPECT_THAT(
+      printed,
+      ::testing::AllOf(HasSubstr("revoke create on schema viewgate from gateway_of_before;\n"),
+                       HasSubstr("revoke truncate, update on viewgate.changes from gateway_of_before;\n"),
+                       HasSubstr("revoke execute on function viewgate.uncapture(regclass) from gateway_of_before;\n")));
+  for (const char* forbidden : {"select viewgate.revoke(principal => 'ada')", "truncate viewgate.changes",
+                                "update viewgate.changes set kind = 'e'", "create table viewgate.mine (a int)",
+                                "select viewgate.uncapture('items')"}) {
+    EXPECT_EQ(as_gateway.refusal(forbidden), "42501") << forbidden;
+  }
+  EXPECT_EQ(as_gateway.refusal("insert into items (space, id) values ('s', 99)"), "") << "the application's affair";
+  EXPECT_THAT(grant({}), ::testing::Not(HasSubstr("revoke "))) << "nothing is left to be taken";
+}
+
 TEST_F(Grants, a_space_that_cannot_be_pruned_is_told_and_keeps_no_other_from_it) {
   Line owned(line.cluster());
   const std::string bad = owned.new_space();
