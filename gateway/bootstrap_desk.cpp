@@ -10,6 +10,7 @@ namespace viewgate::gateway {
 namespace {
 
 constexpr std::size_t page_growth_max = 8;
+constexpr std::size_t principals_max = 4;  // of those who wait for one, whose turns count
 
 /// Catching up on so many commits costs about as much as reading ten times as many records anew.
 constexpr std::size_t records_per_commit = 10;
@@ -41,11 +42,16 @@ BootstrapDesk::BootstrapDesk(const EngineLimits& limits, const EngineSurrounding
       room_(std::make_shared<SnapshotRoom>(limits.snapshot_disk_bytes,
                                            [aside = surroundings.aside](auto call) { aside(std::move(call), {}); })) {}
 
-void BootstrapDesk::ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Position head) {
+void BootstrapDesk::ask(const GroupSpecPtr& spec, const std::string& principal, BootstrapAsker asker,
+                        ledger::Position head) {
   if (const auto snapshot = kept(spec->id, head.sequence)) return asker(snapshot);
   if (const auto flight = flights_.find(spec->id); flight != flights_.end()) {
     flight->second->askers.push_back(std::move(asker));
-    return;
+    return join(flight->second, principal);
+  }
+  if (has_its_share(principal)) {
+    ++over_share_;
+    return asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
   }
   const auto need = needs_.find(spec->id);
   const bool has_room = !closed_ && make_room(need == needs_.end() ? 1 : need->second.bytes);
@@ -54,9 +60,34 @@ void BootstrapDesk::ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::
   }
   auto flight = std::make_shared<Flight>(spec, head, limits_, room_);
   flight->askers.push_back(std::move(asker));
+  flight->principals.push_back(principal);
   flights_.emplace(spec->id, flight);
-  queue_.push_back(std::move(flight));
+  enqueue(flight);
   take_off();
+}
+
+bool BootstrapDesk::has_its_share(const std::string& principal) const {
+  return limits_.principal_bootstraps > 0 && !principal.empty() &&
+         queue_.size_of(principal) >= limits_.principal_bootstraps;
+}
+
+/// Who comes later waits no longer than for its own turn. The first few are enough: one of them has few others.
+void BootstrapDesk::join(const FlightPtr& flight, const std::string& principal) {
+  auto& principals = flight->principals;
+  const bool is_known = std::ranges::find(principals, principal) != principals.end();
+  if (is_known || principals.size() >= principals_max) return;
+  principals.push_back(principal);
+  if (flight->waits) queue_.push(principal, flight);
+}
+
+void BootstrapDesk::enqueue(const FlightPtr& flight) {
+  flight->waits = true;
+  for (const auto& each : flight->principals) queue_.push(each, flight);
+}
+
+void BootstrapDesk::dequeue(const FlightPtr& flight) {
+  flight->waits = false;
+  for (const auto& each : flight->principals) queue_.erase(each, flight);
 }
 
 bool BootstrapDesk::is_needed(const GroupId& group) const {
@@ -104,9 +135,11 @@ std::shared_ptr<const SnapshotChunks> BootstrapDesk::kept(const GroupId& group, 
 }
 
 void BootstrapDesk::take_off() {
-  while (reading_ < limits_.snapshot_concurrent && !queue_.empty()) {
-    const auto flight = std::move(queue_.front());
-    queue_.pop_front();
+  while (reading_ < limits_.snapshot_concurrent) {
+    const auto next = queue_.pop();
+    if (!next) return;
+    const auto& flight = *next;
+    dequeue(flight);
     ++reading_;
     if (flight->pages.empty()) flight->begun = surroundings_.now();
     read_page(flight);
@@ -153,7 +186,7 @@ void BootstrapDesk::on_page(const FlightPtr& flight, const ledger::Result<ledger
     // Behind those that wait: the next page is a snapshot of its own, and a small view is not to wait for a large one's end.
     flight->page_rows = next_page_rows(*flight);
     --reading_;
-    queue_.push_back(flight);
+    enqueue(flight);
     return take_off();
   }
   flight->confirmed = 1;  // by the reader, where it has to read on from there
@@ -287,7 +320,7 @@ void BootstrapDesk::forget(const GroupId& group) {
   flights_.erase(found);
   flight->builder.abandon();
   for (const auto& asker : std::exchange(flight->askers, {})) asker(Refusal{ResetReason::state_unavailable});
-  std::erase(queue_, flight);
+  dequeue(flight);
 }
 
 void BootstrapDesk::distrust(const GroupId& group, ledger::Sequence through) {

@@ -9,12 +9,11 @@
 // Rows, commits and files are the work of the thread of bootstraps (BootstrapThread): here is decided, there is worked and
 // waited for disks. A flight's builder is that thread's while it is read or finished, and this one's in between.
 //
-// Bounded: reads at once, readers that wait, the time that a view's read takes, bytes of one snapshot, bytes of all together in
+// Bounded: reads at once, readers that wait, of those each principal's share, the time that a view's read takes, bytes of one snapshot, bytes of all together in
 // memory and in files (counted until the last socket let go of them). Beyond a bound the answer is `unavailable` (or
 // bootstrap_timeout) and when to ask again. Owned by the engine's thread; `reader` must outlive it.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +23,7 @@
 
 #include "gateway/active_model.hpp"
 #include "gateway/engine_options.hpp"
+#include "gateway/fair_queue.hpp"
 #include "gateway/snapshot_builder.hpp"
 #include "ledger/ports.hpp"
 #include "projection/pushdown.hpp"
@@ -40,7 +40,9 @@ class BootstrapDesk {
   /// `head`: the newest commit of the space that is known here. A kept snapshot must be recent enough for it, and a new one
   /// that does not reach it, or has another commit there, is of a ledger that lost commits: refused (unavailable) until the
   /// tail has looked at its position again and void groups are reset.
-  void ask(const GroupSpecPtr& spec, BootstrapAsker asker, ledger::Position head);
+  /// Principals take turns: `principal` waits for what it asked for before, and for one of each other's. Above its share it is
+  /// refused (unavailable). Empty: nobody's in particular, who have a turn together and any number.
+  void ask(const GroupSpecPtr& spec, const std::string& principal, BootstrapAsker asker, ledger::Position head);
 
   /// Somebody waits for a snapshot of the group, or is being sent one: values in it may be erased meanwhile, which is told
   /// only of what is followed.
@@ -64,6 +66,8 @@ class BootstrapDesk {
   /// Lets go of snapshots that are kept for too long.
   void tick();
 
+  [[nodiscard]] std::uint64_t over_share() const { return over_share_; }
+
   /// Of all that are read, kept or written to sockets.
   [[nodiscard]] std::size_t memory_bytes() const { return room_->memory.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t disk_bytes() const { return room_->disk->bytes(); }
@@ -79,6 +83,8 @@ class BootstrapDesk {
     const projection::ReadPlan plan;
     ledger::Sequence erased_through{};
     std::vector<BootstrapAsker> askers;
+    std::vector<std::string> principals;  ///< of the first few askers: it comes when one of them has its turn
+    bool waits = false;                   ///< in the queue
     SnapshotBuilder builder;
     std::vector<ledger::Position>
         pages;                  ///< of the pages, those of one position once; the last is what the whole will be of
@@ -109,6 +115,10 @@ class BootstrapDesk {
 
   [[nodiscard]] std::shared_ptr<const SnapshotChunks> kept(const GroupId& group, ledger::Sequence head);
   [[nodiscard]] bool make_room(std::size_t bytes);
+  [[nodiscard]] bool has_its_share(const std::string& principal) const;
+  void join(const FlightPtr& flight, const std::string& principal);
+  void enqueue(const FlightPtr& flight);
+  void dequeue(const FlightPtr& flight);
   [[nodiscard]] std::size_t takes(const SnapshotChunks& snapshot) const;
   void take_off();
   [[nodiscard]] TimePoint::duration time_left(const Flight& flight) const;
@@ -128,7 +138,8 @@ class BootstrapDesk {
   ledger::LogReader& reader_;
   const std::shared_ptr<SnapshotRoom> room_;
   std::unordered_map<GroupId, FlightPtr, GroupIdHash> flights_;  // waiting and reading
-  std::deque<FlightPtr> queue_;                                  // waiting
+  FairQueue<FlightPtr> queue_;                                   // waiting, by principal
+  std::uint64_t over_share_ = 0;
   std::size_t reading_ = 0;
   std::unordered_map<GroupId, Kept, GroupIdHash> kept_;
   std::uint64_t uses_ = 0;

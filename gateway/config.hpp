@@ -64,6 +64,8 @@ struct Config {
   std::int64_t limit_frame_bytes = 0;
   std::int64_t limit_snapshot_rate = 0;
   std::int64_t limit_view_answers = 0;
+  std::int64_t limit_principal_bootstraps = 0;
+  std::int64_t limit_memory = 0;
   std::int64_t write_connections = 0;
   std::int64_t write_queue = 0;
   std::chrono::milliseconds write_lock_time{};

@@ -106,6 +106,11 @@ constexpr std::array table = std::to_array<Setting>({
            "a second; a bootstrap read more slowly is closed with 4008", hangup),
     number("limit.view_answers", count, &C::limit_view_answers, "64", 1, many,
            "GETs of views answered at a time; one more is told when to return"),
+    number("limit.principal_bootstraps", count, &C::limit_principal_bootstraps, "128", 0, many,
+           "bootstraps of one principal that may wait; more are told when to return; 0 = any number"),
+    number("limit.memory", bytes, &C::limit_memory, "0", 0, 1024 * gib,
+           "resident memory; from nine tenths of it on newcomers wait outside; 0 = that of the control group, if it "
+           "has one"),
 
     number("write.connections", count, &C::write_connections, "4", 1, 64,
            "connections that write mutations: so many spaces at once"),
@@ -127,7 +132,7 @@ constexpr std::array table = std::to_array<Setting>({
     number("linger", duration, &C::linger, "5s", 0, hour, "how long an unused group or space is still followed"),
 
     number("snapshot.concurrent", count, &C::snapshot_concurrent, "2", 1, 64, "bootstraps read at once"),
-    number("snapshot.queue", count, &C::snapshot_queue, "256", 1, many,
+    number("snapshot.queue", count, &C::snapshot_queue, "1024", 1, many,
            "bootstraps that may wait; more are told when to return"),
     number("snapshot.bytes", bytes, &C::snapshot_bytes, "8GiB", kib, 1024 * gib, "largest bootstrap"),
     number("snapshot.memory_bytes", bytes, &C::snapshot_memory_bytes, "32MiB", kib, 64 * gib,

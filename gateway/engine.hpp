@@ -7,6 +7,7 @@
 // the server wraps them in posts. `tail` and the readers must outlive it.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,6 +63,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
   /// Times that a reactor with more than ring.backlog_bytes on their way to it was taken back.
   [[nodiscard]] std::uint64_t backlogs() const { return backlogs_; }
+  /// Questions for a snapshot that were one too many of their principal.
+  [[nodiscard]] std::uint64_t bootstraps_over_share() const { return bootstraps_.over_share(); }
 
   // The same one by one, for an operator: a bounded number at a time, since commits wait meanwhile.
 
@@ -84,14 +87,16 @@ class Engine final : public ledger::TailSink, public EnginePort {
   Steps see_groups(TableWalk& walk, std::size_t count, const std::function<void(const GroupSight&)>& see) const;
 
   /// A snapshot for somebody who follows nothing; the group is followed for as long as it takes, and a little longer, so
-  /// that others who come find it kept. The reply comes on this thread.
-  void bootstrap_once(GroupSpecPtr spec, std::function<void(BootstrapReply)> reply);
+  /// that others who come find it kept. Where the space cannot be followed in `join_time`: unavailable. The reply comes on this
+  /// thread.
+  void bootstrap_once(GroupSpecPtr spec, std::string principal, std::function<void(BootstrapReply)> reply);
 
   void join(std::size_t reactor, GroupSpecPtr spec) override;
   void leave(std::size_t reactor, GroupId id) override;
   void history(std::size_t reactor, GroupId id, ledger::Position after,
                std::function<void(HistoryReply)> reply) override;
-  void bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) override;
+  void bootstrap(std::size_t reactor, GroupId id, std::string principal,
+                 std::function<void(BootstrapReply)> reply) override;
   void spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,
                std::function<void(std::optional<std::string>)> reply) override;
   void mutate(std::size_t reactor, MutationCall call, std::function<void(MutationReply)> reply) override;
@@ -114,7 +119,9 @@ class Engine final : public ledger::TailSink, public EnginePort {
 
   struct Once {
     GroupSpecPtr spec;
+    std::string principal;
     BootstrapAsker asker;
+    TimePoint since;
   };
 
   struct Followed;
@@ -171,6 +178,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   /// Nobody follows a group of it, or is about to.
   [[nodiscard]] static bool is_unused(const Space& space);
   void note_if_unused(const std::string& name, const Space& space);
+  void turn_away_late();
 
   const EngineLimits limits_;
   const EngineSurroundings surroundings_;
@@ -190,6 +198,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   std::vector<std::string> untold_spaces_;  // moved since the last progress was told
   std::unordered_set<GroupId, GroupIdHash> unused_groups_;
   std::set<std::string> unused_spaces_;
+  std::deque<std::pair<TimePoint, std::string>> awaited_spaces_;  // by those who ask once; since when
   TimePoint progress_at_;
   TimePoint forget_at_;
   bool degraded_ = false;

@@ -23,7 +23,8 @@ struct EngineLimits {
   std::size_t history_groups = 64;                    ///< served by one read
   std::size_t reactor_backlog_bytes = 64 * mebibyte;  ///< posted to one reactor and not yet taken by it
   std::size_t snapshot_concurrent = 2;
-  std::size_t snapshot_queue = 256;
+  std::size_t snapshot_queue = 1024;
+  std::size_t principal_bootstraps = 128;              ///< of one principal in that queue; 0: any number
   std::size_t snapshot_bytes = 256 * mebibyte;         ///< of one
   std::size_t snapshot_memory_bytes = 256 * mebibyte;  ///< of one; and of what changed while it was read
   std::size_t snapshot_total_bytes = 512 * mebibyte;   ///< of all in memory; above either they go on in files
@@ -39,6 +40,7 @@ struct EngineLimits {
   std::int64_t snapshot_reuse_commits = 2'000;
   std::chrono::milliseconds progress_interval{2'000};
   std::chrono::milliseconds linger{5'000};
+  std::chrono::milliseconds join_time{10'000};  ///< that a snapshot without a socket waits for its space
   std::chrono::milliseconds retry_after{1'000};
 };
 

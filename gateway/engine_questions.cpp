@@ -22,11 +22,13 @@ void Engine::join(std::size_t reactor, GroupSpecPtr spec) {
   if (space.following && !space.commit_open) complete_joins(space);
 }
 
-void Engine::bootstrap_once(GroupSpecPtr spec, std::function<void(BootstrapReply)> reply) {
+void Engine::bootstrap_once(GroupSpecPtr spec, std::string principal, std::function<void(BootstrapReply)> reply) {
   if (degraded_) return reply(Refusal{ErrorCode::unavailable, limits_.retry_after});
   auto& space = space_of(spec->space);
   space.unused_since.reset();
-  space.once.push_back(Once{std::move(spec), std::move(reply)});
+  const auto now = surroundings_.now();
+  awaited_spaces_.emplace_back(now, spec->space);
+  space.once.push_back(Once{std::move(spec), std::move(principal), std::move(reply), now});
   if (space.following && !space.commit_open) complete_joins(space);
 }
 
@@ -35,7 +37,7 @@ void Engine::complete_joins(Space& space) {
   for (auto& each : std::exchange(space.once, {})) {
     auto& followed = follow(space, each.spec);
     if (followed.reactors == 0) note_unused(followed);
-    bootstraps_.ask(followed.spec, std::move(each.asker), space.head);
+    bootstraps_.ask(followed.spec, each.principal, std::move(each.asker), space.head);
   }
 }
 
@@ -98,13 +100,14 @@ void Engine::history(std::size_t reactor, GroupId id, ledger::Position after, st
   history_.ask(HistoryAsker{reactor, found->second.spec, after, std::move(reply)});
 }
 
-void Engine::bootstrap(std::size_t reactor, GroupId id, std::function<void(BootstrapReply)> reply) {
+void Engine::bootstrap(std::size_t reactor, GroupId id, std::string principal,
+                       std::function<void(BootstrapReply)> reply) {
   BootstrapAsker asker = [this, reactor, reply = std::move(reply)](const BootstrapReply& answer) {
     surroundings_.post(reactor, [reply, answer](ReactorPort&) { reply(answer); });
   };
   const auto found = groups_.find(id);
   if (found == groups_.end()) return asker(Refusal{ResetReason::state_unavailable});
-  bootstraps_.ask(found->second.spec, std::move(asker), found->second.space->head);
+  bootstraps_.ask(found->second.spec, principal, std::move(asker), found->second.space->head);
 }
 
 void Engine::spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,

@@ -15,11 +15,28 @@ void Engine::tick() {
   // Not at every tick: a linger may be longer by a tenth.
   if (now >= forget_at_) {
     forget_at_ = now + limits_.linger / 10;
+    turn_away_late();
     forget_unused();
   }
   if (now >= progress_at_) {
     progress_at_ = now + limits_.progress_interval;
     tell_progress();
+  }
+}
+
+/// Those for a socket are told by its reactor, which has a time of its own for it.
+void Engine::turn_away_late() {
+  const auto too_early = surroundings_.now() - limits_.join_time;
+  while (!awaited_spaces_.empty() && awaited_spaces_.front().first <= too_early) {
+    const auto space = spaces_.find(awaited_spaces_.front().second);
+    awaited_spaces_.pop_front();
+    if (space == spaces_.end()) continue;
+    std::erase_if(space->second.once, [&](const Once& each) {
+      if (each.since > too_early) return false;
+      each.asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
+      return true;
+    });
+    note_if_unused(space->first, space->second);
   }
 }
 

@@ -296,7 +296,8 @@ bool is_error(const Refusal& refusal) { return std::holds_alternative<ErrorCode>
 Fanout::Ticket Fanout::ask_bootstrap(const LocalGroup& group, Subscription& subscription) {
   const Ticket ticket = ++last_ticket_;
   waiting_.emplace(ticket, Question{&subscription, std::chrono::steady_clock::now()});
-  engine_.bootstrap(reactor_, group.spec->id, [this, ticket](BootstrapReply reply) {
+  std::string turn = turn_of(subscription.session().principal());
+  engine_.bootstrap(reactor_, group.spec->id, std::move(turn), [this, ticket](BootstrapReply reply) {
     if (const auto* refusal = std::get_if<Refusal>(&reply); refusal != nullptr && is_error(*refusal)) {
       tally_.bootstraps_refused.add();
     }

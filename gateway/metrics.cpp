@@ -160,6 +160,8 @@ class Node {
     }
     out_.counter("viewgate_limits_reached_total", "", number(reading_.engine.backlogs),
                  {{"limit", "ring.backlog_bytes"}});
+    out_.counter("viewgate_limits_reached_total", "", number(reading_.engine.bootstraps_over_share),
+                 {{"limit", "limit.principal_bootstraps"}});
     out_.counter("viewgate_bootstraps_refused_total",
                  "Questions for a snapshot that were told to come back: no room, or no database.",
                  sum(&Tally::bootstraps_refused));

@@ -25,6 +25,7 @@ struct EngineReading {
   std::uint64_t commits = 0;
   std::uint64_t frames = 0;
   std::uint64_t backlogs = 0;
+  std::uint64_t bootstraps_over_share = 0;
   ledger::TailerStats tail;
   std::vector<ledger::SpaceLag> lags;
   ledger::MutatorStats writes;

@@ -235,6 +235,10 @@ std::string principal_text(const auth::Principal& principal) {
   return out + ']';
 }
 
+std::string turn_of(const auth::Principal& principal) {
+  return principal.subject.empty() ? std::string() : principal_text(principal);
+}
+
 std::string client_key_of(std::string_view principal_text, std::string_view client) {
   return std::string(principal_text) + '\n' + std::string(client);
 }

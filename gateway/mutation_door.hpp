@@ -56,6 +56,8 @@ void heed_revocations(MutationOffer& offer, const auth::TokenVerifier& verifier,
 
 /// A principal as the ledger knows it, and what a client's sockets are found by.
 [[nodiscard]] std::string principal_text(const auth::Principal& principal);
+/// Whose turn it is to wait for bootstraps: the principal's, or empty where the caller is nobody in particular.
+[[nodiscard]] std::string turn_of(const auth::Principal& principal);
 [[nodiscard]] std::string client_key_of(std::string_view principal_text, std::string_view client);
 
 }  // namespace viewgate::gateway

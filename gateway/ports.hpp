@@ -148,7 +148,9 @@ class EnginePort {
   /// What lies after `after`, bounded in bytes: ask again until `through` is inside the ring.
   virtual void history(std::size_t reactor, GroupId group, ledger::Position after,
                        std::function<void(HistoryReply)> reply) = 0;
-  virtual void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) = 0;
+  /// `principal`: whose turn it is to wait for; empty: nobody's in particular.
+  virtual void bootstrap(std::size_t reactor, GroupId group, std::string principal,
+                         std::function<void(BootstrapReply)> reply) = 0;
   /// A text that is not in the page cache. The reply is absent where the disk failed.
   virtual void spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,
                        std::function<void(std::optional<std::string>)> reply) = 0;

@@ -29,10 +29,12 @@ class PostedEngine final : public EnginePort {
       engine_.history(reactor, group, after, std::move(reply));
     });
   }
-  void bootstrap(std::size_t reactor, GroupId group, std::function<void(BootstrapReply)> reply) override {
-    boost::asio::post(io_, [this, reactor, group, reply = std::move(reply)]() mutable {
-      engine_.bootstrap(reactor, group, std::move(reply));
-    });
+  void bootstrap(std::size_t reactor, GroupId group, std::string principal,
+                 std::function<void(BootstrapReply)> reply) override {
+    boost::asio::post(io_,
+                      [this, reactor, group, principal = std::move(principal), reply = std::move(reply)]() mutable {
+                        engine_.bootstrap(reactor, group, std::move(principal), std::move(reply));
+                      });
   }
   void spilled(std::size_t reactor, SpilledTextsPtr texts, std::size_t index,
                std::function<void(std::optional<std::string>)> reply) override {

@@ -19,6 +19,7 @@
 #include "gateway/connection.hpp"
 #include "gateway/listening.hpp"
 #include "gateway/log.hpp"
+#include "gateway/memory_watch.hpp"
 
 namespace viewgate::gateway {
 
@@ -123,6 +124,7 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
  private:
   void accept();
   void let_in(tcp::socket socket, int tries);
+  std::string_view lacks_for(tcp::socket& socket);
   bool has_room_for(tcp::socket& socket);
   void on_not_accepted(std::string_view reason);
   void on_accepted(tcp::socket socket);
@@ -175,7 +177,8 @@ void Reactor::Loop::accept() {
 
 /// Where other reactors' strangers have the room, whoever came waits a little for one of them to go.
 void Reactor::Loop::let_in(tcp::socket socket, int tries) {
-  if (has_room_for(socket)) {
+  const std::string_view lacking = lacks_for(socket);
+  if (lacking.empty()) {
     accept_fails_ = false;
     on_accepted(std::move(socket));
     return accept();
@@ -183,7 +186,7 @@ void Reactor::Loop::let_in(tcp::socket socket, int tries) {
   if (tries == 0 || !socket.is_open()) {
     boost::system::error_code ignored;
     socket.close(ignored);
-    return on_not_accepted("the last descriptors are for operators and the database");
+    return on_not_accepted(lacking);
   }
   if (options_.on_crowded) options_.on_crowded();
   waiting_ = std::move(socket);
@@ -192,6 +195,15 @@ void Reactor::Loop::let_in(tcp::socket socket, int tries) {
     auto waiting = std::exchange(waiting_, std::nullopt);
     if (!cancelled && waiting) let_in(std::move(*waiting), tries - 1);
   });
+}
+
+/// What a newcomer has to wait for; empty: nothing.
+std::string_view Reactor::Loop::lacks_for(tcp::socket& socket) {
+  if (options_.memory != nullptr && options_.memory->is_short(std::chrono::steady_clock::now())) {
+    fanout_.tally().count_limit(Limit::memory);
+    return "the last of the memory is for those who are inside";
+  }
+  return has_room_for(socket) ? "" : "the last descriptors are for operators and the database";
 }
 
 /// Ends strangers until there is room, and takes the descriptor that one of them has left: whoever kept a high one while others

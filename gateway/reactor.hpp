@@ -25,6 +25,7 @@ namespace viewgate::gateway {
 
 class Connection;
 class Fanout;
+class MemoryWatch;
 class TicketDesk;
 
 struct ReactorOptions {
@@ -38,6 +39,7 @@ struct ReactorOptions {
   HttpApi* http_api = nullptr;       ///< outlives the reactor; null: no requests but those of health are answered
   std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed (TrustedProxies)
   std::size_t strangers = 10'000;    ///< sockets without an accepted hello; for one more the oldest is closed
+  MemoryWatch* memory = nullptr;     ///< outlives the reactor; null: memory has no bound
   /// Called on the reactor's thread: it has no room for a client and no stranger to end. Others may have: make_room.
   std::function<void()> on_crowded;
   std::size_t connections = 50'000;  ///< more are told 1013

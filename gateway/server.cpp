@@ -1,5 +1,7 @@
 #include "gateway/server.hpp"
 
+#include <malloc.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -23,6 +25,7 @@
 #include "gateway/inspector_page.hpp"
 #include "gateway/key_follower.hpp"
 #include "gateway/log.hpp"
+#include "gateway/memory_watch.hpp"
 #include "gateway/model_follower.hpp"
 #include "gateway/posted_engine.hpp"
 #include "gateway/process_files.hpp"
@@ -81,9 +84,10 @@ class Server::Column {
         admission_(std::make_shared<Admission>(admission_limits(config))),
         view_desk_(
             bootstraps_.loop(),
-            [this](GroupSpecPtr group, std::function<void(BootstrapReply)> reply) {
-              asio::post(io_, [this, group = std::move(group), reply = std::move(reply)]() mutable {
-                engine_.bootstrap_once(std::move(group), std::move(reply));
+            [this](GroupSpecPtr group, std::string principal, std::function<void(BootstrapReply)> reply) {
+              asio::post(io_, [this, group = std::move(group), principal = std::move(principal),
+                               reply = std::move(reply)]() mutable {
+                engine_.bootstrap_once(std::move(group), std::move(principal), std::move(reply));
               });
             },
             verifier_, admission_, view_desk_options(config)),
@@ -176,6 +180,7 @@ class Server::Column {
         for (auto& reactor : reactors_) reactor->make_room();
       };
       options.session.admission = admission_;
+      options.memory = &memory_;
       reactors_.push_back(std::make_unique<Reactor>(std::move(options), posted_engine_, verifier_, models_.model()));
     }
     try {
@@ -202,6 +207,7 @@ class Server::Column {
             engine_.commits(),
             engine_.frames(),
             engine_.backlogs(),
+            engine_.bootstraps_over_share(),
             tailer_.stats(),
             tailer_.lags(),
             mutator_.stats(),
@@ -389,6 +395,9 @@ class Server::Column {
   const std::unique_ptr<AdminDoor> admin_;
   const std::unique_ptr<AdminExplain> explain_;  ///< where there is an operators' port
   const std::unique_ptr<AdminInspect> inspect_;  ///< likewise
+  /// What the allocator keeps is given back by a thread that may take its time.
+  MemoryWatch memory_{memory_bounds(static_cast<std::uint64_t>(config_.limit_memory)), read_memory_use,
+                      [this] { asio::post(bootstraps_.loop(), [] { ::malloc_trim(0); }); }};
   std::vector<std::unique_ptr<Reactor>> reactors_;
   Watchdog watchdog_{io_, surroundings_.manager, reactors_};
 

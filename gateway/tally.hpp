@@ -63,12 +63,14 @@ enum class Limit : std::uint8_t {
   subscriptions,
   groups,
   messages,
-  rings
+  rings,
+  memory
 };
 /// As the configuration calls them.
-inline constexpr std::array<std::string_view, 7> limit_names{
-    "limit.strangers", "limit.connections", "limit.principal_connections", "limit.subscriptions", "limit.groups",
-    "limit.messages",  "ring.total_bytes"};
+inline constexpr std::array<std::string_view, 8> limit_names{
+    "limit.strangers",     "limit.connections", "limit.principal_connections",
+    "limit.subscriptions", "limit.groups",      "limit.messages",
+    "ring.total_bytes",    "limit.memory"};
 
 struct Tally {
   static constexpr std::size_t names_max = 32;  ///< of error codes, of reset reasons

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "gateway/correlation.hpp"
+
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 struct ssl_st;      // OpenSSL's SSL
 

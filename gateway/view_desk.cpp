@@ -11,6 +11,7 @@
 #include "gateway/http_errors.hpp"
 #include "gateway/json_text.hpp"
 #include "gateway/log_sparingly.hpp"
+#include "gateway/mutation_door.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -129,11 +130,12 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
     answer->place = std::move(place);
     answers_.push_back(answer);
     if (answers_.size() == 1) watch();
-    ask_(answer->bound.spec, [weak = weak_from_this(), answer](BootstrapReply told) {
-      const auto self = weak.lock();
-      if (!self) return;
-      asio::post(self->loop_, [self, answer, told = std::move(told)] { self->on_snapshot(answer, told); });
-    });
+    ask_(answer->bound.spec, turn_of(answer->question.principal),
+         [weak = weak_from_this(), answer](BootstrapReply told) {
+           const auto self = weak.lock();
+           if (!self) return;
+           asio::post(self->loop_, [self, answer, told = std::move(told)] { self->on_snapshot(answer, told); });
+         });
   }
 
   void on_snapshot(const AnswerPtr& answer, const BootstrapReply& told) {

@@ -57,7 +57,7 @@ struct ViewDeskOptions {
 class ViewDesk {
  public:
   /// The engine's bootstrap_once; the reply may come on any thread.
-  using Ask = std::function<void(GroupSpecPtr, std::function<void(BootstrapReply)>)>;
+  using Ask = std::function<void(GroupSpecPtr, std::string principal, std::function<void(BootstrapReply)>)>;
 
   /// `loop`, `verifier` and what `ask` asks outlive the desk.
   ViewDesk(boost::asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier,

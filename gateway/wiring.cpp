@@ -77,6 +77,7 @@ EngineLimits engine_limits(const Config& config) {
   out.frame_bytes = size_of(config.ring_group_bytes) / 4;
   out.snapshot_concurrent = size_of(config.snapshot_concurrent);
   out.snapshot_queue = size_of(config.snapshot_queue);
+  out.principal_bootstraps = size_of(config.limit_principal_bootstraps);
   out.snapshot_bytes = size_of(config.snapshot_bytes);
   out.snapshot_memory_bytes = size_of(config.snapshot_memory_bytes);
   out.snapshot_total_bytes = size_of(config.snapshot_total_bytes);
@@ -90,6 +91,7 @@ EngineLimits engine_limits(const Config& config) {
   out.snapshot_reuse_commits = config.snapshot_reuse_commits;
   out.progress_interval = config.time_progress;
   out.linger = config.linger;
+  out.join_time = config.time_join;
   out.retry_after = config.time_retry;
   return out;
 }

@@ -1,4 +1,7 @@
 // Rows about bootstraps: what takes too long ends and is told, and many at once are admitted by and by.
+#include <array>
+#include <thread>
+
 #include "faults/row_test.hpp"
 #include "support/eventually.hpp"
 
@@ -18,7 +21,7 @@ LineOptions short_bootstraps() {
   return out;
 }
 
-class Bootstrap : public ::testing::Test {
+class Bootstrap : public Watched {
  protected:
   Line line{durable_cluster(), short_bootstraps()};
   std::string space = line.new_space();
@@ -68,6 +71,95 @@ TEST_F(Bootstrap, row_52_more_bootstraps_than_there_is_room_for_are_told_when_to
     }
   }
   EXPECT_GT(refused, 0U) << "else there was room for all, and the row says nothing";
+}
+
+class BootstrapTurns : public Watched {
+ protected:
+  static LineOptions one_at_a_time() {
+    LineOptions out;
+    for (const char* each : {"--snapshot-concurrent", "1", "--limit-messages", "100000"}) out.flags.emplace_back(each);
+    return out;
+  }
+  /// Everything up to the answer to a question of now.
+  static std::vector<Document> told_until_now(WsClient& client) {
+    client.send(R"({"type":"unsubscribe","id":"nothing"})");
+    std::vector<Document> out;
+    for (Document next = client.next(); next.type() != "unsubscribed"; next = client.next()) {
+      if (next.text.empty()) {
+        ADD_FAILURE() << "a question is not answered";
+        break;
+      }
+      out.push_back(std::move(next));
+    }
+    return out;
+  }
+  std::string range(int i) const {
+    return subscribe_text({.id = std::to_string(i),
+                           .space = space,
+                           .view = "between_n",
+                           .params = R"({"low":0,"high":)" + std::to_string(1000 + i) + "}"});
+  }
+
+  Line line{durable_cluster(), one_at_a_time()};
+  std::string space = line.new_space();
+};
+
+TEST_F(BootstrapTurns, case_18_two_sockets_full_of_views_keep_another_principal_waiting_for_few_of_them) {
+  constexpr int each = 128;
+  constexpr std::size_t share = 128;  // limit.principal_bootstraps
+  line.session().query(
+      "insert into items (space, id, status, n) select $1, i, 'open', i % 1000 from generate_series(1, 500) i",
+      {space});
+  line.settled_head(space);
+  std::array<std::unique_ptr<WsClient>, 2> greedy;
+  for (auto& client : greedy) client = std::make_unique<WsClient>(line.port(), line.reader("greedy"));
+  WsClient modest(line.port(), line.reader("modest"));
+  PgSession blocker(line.database());
+  blocker.run("begin");
+  blocker.run("lock table items in access exclusive mode");
+  for (int i = 0; i < 2 * each; ++i) greedy[static_cast<std::size_t>(i / each)]->send(range(i));
+  // One is being read, and so many wait; the rest is told to come back, so all were asked for before the other comes.
+  std::size_t refused = 0;
+  EXPECT_TRUE(eventually([&] {
+    for (auto& client : greedy) {
+      for (const Document& told : told_until_now(*client)) {
+        if (told.type() != "error") continue;
+        EXPECT_EQ(told.plain("code"), "unavailable") << told.text;
+        EXPECT_GT(told.number("retry_after"), 0);
+        ++refused;
+      }
+    }
+    return refused >= 2 * each - share - 1;
+  }));
+  EXPECT_EQ(refused, 2 * each - share - 1);
+  modest.send(range(1'000'000));
+  blocker.run("rollback");
+  // Each bootstrap says at which commit it was read: while somebody writes, that tells the order in which they were.
+  std::jthread writer([&](const std::stop_token& stop) {
+    PgSession session(line.database());
+    while (!stop.stop_requested()) {
+      session.query("insert into items (space, id, status, n) values ($1, nextval('items_id'), 'open', 5000)", {space});
+    }
+  });
+  const std::int64_t hers = modest.next_of("ready").number("sequence");
+  std::size_t before = 0;
+  std::size_t ready = 0;
+  EXPECT_TRUE(eventually(
+      [&] {
+        for (auto& client : greedy) {
+          for (const Document& told : told_until_now(*client)) {
+            if (told.type() != "ready") continue;
+            ++ready;
+            before += told.number("sequence") < hers ? 1 : 0;
+          }
+        }
+        return ready >= share + 1;
+      },
+      patient(std::chrono::seconds(60))));
+  writer.request_stop();
+  writer.join();
+  EXPECT_EQ(ready, share + 1);
+  EXPECT_LT(before, share / 2) << "in turn there is one, with those read before she was heard a few";
 }
 
 }  // namespace

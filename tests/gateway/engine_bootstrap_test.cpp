@@ -273,7 +273,7 @@ TEST_F(EngineBootstrap, who_asks_once_shares_the_read_and_nothing_is_followed_af
   world = std::make_unique<World>();
   auto replies = std::make_shared<std::vector<BootstrapReply>>();
   const auto ask = [&] {
-    world->engine.bootstrap_once(overdrawn, [=](BootstrapReply told) { replies->push_back(told); });
+    world->engine.bootstrap_once(overdrawn, "", [=](BootstrapReply told) { replies->push_back(told); });
   };
   ask();
   EXPECT_THAT(world->reader.snapshots, IsEmpty()) << "the space is not followed yet";

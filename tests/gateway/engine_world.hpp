@@ -199,9 +199,10 @@ class World {
     run();
     return out;
   }
-  std::shared_ptr<BootstrapReply> ask_bootstrap(const GroupSpecPtr& spec, std::size_t reactor = 0) {
+  std::shared_ptr<BootstrapReply> ask_bootstrap(const GroupSpecPtr& spec, std::size_t reactor = 0,
+                                                const std::string& principal = "") {
     auto out = std::make_shared<BootstrapReply>(Refusal{ErrorCode::bad_request});
-    engine.bootstrap(reactor, spec->id, [out](BootstrapReply reply) { *out = std::move(reply); });
+    engine.bootstrap(reactor, spec->id, principal, [out](BootstrapReply reply) { *out = std::move(reply); });
     run();
     return out;
   }

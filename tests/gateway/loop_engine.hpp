@@ -37,7 +37,7 @@ class LoopEngine final : public EnginePort {
     reactor_->post([this](ReactorPort& port) { port.on_joined(group_, head()); });
   }
   void leave(std::size_t, GroupId) override {}
-  void bootstrap(std::size_t, GroupId, std::function<void(BootstrapReply)> reply) override {
+  void bootstrap(std::size_t, GroupId, std::string, std::function<void(BootstrapReply)> reply) override {
     reactor_->post([this, reply = std::move(reply)](ReactorPort&) {
       auto out = std::make_shared<SnapshotChunks>();
       out->at = head();

@@ -48,7 +48,7 @@ class AskedEngine final : public EnginePort {
   void history(std::size_t, GroupId group, ledger::Position after, std::function<void(HistoryReply)> reply) override {
     histories.push_back({group, after, std::move(reply)});
   }
-  void bootstrap(std::size_t, GroupId group, std::function<void(BootstrapReply)> reply) override {
+  void bootstrap(std::size_t, GroupId group, std::string, std::function<void(BootstrapReply)> reply) override {
     bootstraps.push_back({group, std::move(reply)});
   }
 

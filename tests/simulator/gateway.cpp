@@ -22,9 +22,10 @@ class SimGateway::PostingEngine final : public gateway::EnginePort {
                std::function<void(gateway::HistoryReply)> reply) override {
     post(reactor, [this, reactor, group, after, reply] { owner_.engine_.history(reactor, group, after, reply); });
   }
-  void bootstrap(std::size_t reactor, gateway::GroupId group,
+  void bootstrap(std::size_t reactor, gateway::GroupId group, std::string principal,
                  std::function<void(gateway::BootstrapReply)> reply) override {
-    post(reactor, [this, reactor, group, reply] { owner_.engine_.bootstrap(reactor, group, reply); });
+    post(reactor,
+         [this, reactor, group, principal, reply] { owner_.engine_.bootstrap(reactor, group, principal, reply); });
   }
   void spilled(std::size_t reactor, gateway::SpilledTextsPtr texts, std::size_t index,
                std::function<void(std::optional<std::string>)> reply) override {

@@ -25,6 +25,7 @@ class SimConnection final : public gateway::Transport {
       : capacity_(capacity), session_(std::in_place, fanout, *this, now) {}
 
   void flush(gateway::Now now) override;
+  [[nodiscard]] const gateway::Correlation& correlation() const override { return correlation_; }
   void on_tick(gateway::Now now);
   /// Bytes from the client; false: the connection is over.
   void receive(std::string bytes, gateway::Now now);
@@ -41,8 +42,9 @@ class SimConnection final : public gateway::Transport {
   void end_if_over();
 
   const std::size_t capacity_;
-  std::string pipe_;     // in the kernel, so to say
-  std::string pending_;  // the rest of a message
+  const gateway::Correlation correlation_{"0123456789abcdef", {}};  // the same in each run
+  std::string pipe_;                                                // in the kernel, so to say
+  std::string pending_;                                             // the rest of a message
   std::optional<gateway::Session> session_;
 };
 
