@@ -37,7 +37,28 @@ const reset = (reason: string): object => ({ type: 'reset_required', id: 'view',
 const entered = { kind: 'entered', key: [2], record: { id: 2, a: 10 } };
 const commit = { type: 'commit', channel: 'c', sequence: '10', position: 'p', events: [entered] };
 
+/** What a refusal says of itself. */
+const refusal = `
+import sys, types
+sys.dont_write_bytecode = True
+sys.modules["websockets"] = types.ModuleType("websockets")
+sys.path.insert(0, sys.argv[1])
+from viewgate import LiveView, Refused, loads
+try:
+    LiveView("url", lambda: "token", "view", "space")._take(loads(sys.stdin.read()))
+except Refused as refused:
+    print(refused.code, refused.connection)
+`;
+
 describe('the Python client', () => {
+  it('a_refusal_says_under_which_id_the_server_logged_it', () => {
+    const why = (document: object): string =>
+      execFileSync('/usr/bin/python3', ['-c', refusal, folder], { input: JSON.stringify(document), encoding: 'utf8' }).trim();
+    const error = { type: 'error', id: 'view', code: 'forbidden', message: 'm' };
+    expect(why({ ...error, connection: 'abc', later: [1] })).toBe('forbidden abc');
+    expect(why(error)).toBe('forbidden None');
+  });
+
   it('parts_of_a_commit_that_a_reset_interrupts_are_dropped', () => {
     const held = fold([...set(5), part, reset('view_changed'), ...set(9), commit]);
     expect(held.pop()).toEqual([['[1]', 9], ['[2]', 10]]);

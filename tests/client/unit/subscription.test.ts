@@ -206,12 +206,20 @@ describe('a subscription', () => {
     expect(recorder.sent('subscribe').at(-1)).toMatchObject({ cursor: 'ctx1.p5' });
   });
 
+  it('an_error_that_the_server_logged_says_under_which_id', () => {
+    const recorder = new Recorder().online().subscribe(1);
+    const id = recorder.wire(1);
+    recorder.message({ type: 'error', id, code: 'unavailable', message: 'm', retry_after: 2_000, connection: 'abc' });
+    expect(recorder.subscription(1).error?.connection).toBe('abc');
+  });
+
   it('an_error_without_retry_after_is_final', () => {
     for (const code of ['invalid_view', 'invalid_value', 'forbidden', 'bad_request', 'too_many_subscriptions']) {
       const recorder = new Recorder().online();
       recorder.subscribe(1);
       recorder.message({ type: 'error', id: recorder.wire(1), code, message: 'why' });
       expect(recorder.subscription(1)).toMatchObject({ phase: 'failed', error: { code, message: 'why' } });
+      expect(recorder.subscription(1).error?.connection).toBeUndefined();
     }
   });
 
