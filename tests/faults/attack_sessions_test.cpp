@@ -23,6 +23,11 @@ class AttackSessions : public Row {
     client.send(subscribe_text(what));
     return client.next().text;
   }
+  /// Of a gateway whose clock is hours ahead.
+  std::function<std::chrono::milliseconds(std::uint16_t)> after_the_step() {
+    return [this](std::uint16_t port) { return line.serve_a_good_client(port, lasting_token()); };
+  }
+  static std::string lasting_token();
   static std::string refresh(const std::string& token) { return R"({"type":"refresh","token":")" + token + "\"}"; }
 };
 
@@ -31,11 +36,14 @@ std::string claims_until(std::chrono::seconds from_now, const std::string& more 
          ",\"exp\":" + std::to_string(std::time(nullptr) + from_now.count()) + "}";
 }
 
+std::string AttackSessions::lasting_token() { return token_of_claims(claims_until(hours(100))); }
+
 TEST_F(AttackSessions, row_25_expiry_is_told_before_and_ends_the_session_with_4004) {
   SteppedClock clock;
   GatewayOptions options = line.gateway_options();
   clock.rule(options);
   options.set("--time-heartbeat", patient_flag(std::chrono::milliseconds(200)));
+  options.good_client = after_the_step();
   options.set("--auth-leeway", "0s");
   GatewayProcess gateway(options);
   WsClient client(gateway.port(), token_of_claims(claims_until(hours(1))));
@@ -55,6 +63,7 @@ TEST_F(AttackSessions, row_25_a_refreshed_token_lets_the_session_live_on) {
   GatewayOptions options = line.gateway_options();
   clock.rule(options);
   options.set("--time-heartbeat", patient_flag(std::chrono::milliseconds(200)));
+  options.good_client = after_the_step();
   GatewayProcess gateway(options);
   WsClient client(gateway.port(), token_of_claims(claims_until(hours(1))));
   client.also_show("notice");
@@ -251,6 +260,7 @@ TEST_F(AttackSessions, row_62_a_step_of_the_clock_moves_no_timer_and_ends_only_t
   GatewayOptions options = line.gateway_options();
   clock.rule(options);
   options.set("--time-heartbeat", patient_flag(std::chrono::milliseconds(200)));
+  options.good_client = after_the_step();
   GatewayProcess gateway(options);
   const std::string space = line.new_space();
   const std::string lasting = token_of_claims(claims_until(hours(10)));

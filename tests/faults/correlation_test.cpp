@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "operators.hpp"
+#include "support/http_client.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -155,14 +156,14 @@ TEST_F(Correlation, a_flood_leaves_a_few_lines_and_their_number) {
   const auto refuse_one = [&] { head_of(gateway.port(), get_text("/v1/spaces/s/views/open", "none")); };
   const auto count = [&](const std::string& what) {
     const std::string log = gateway.log();
-    const std::regex line(what);
-    return static_cast<std::size_t>(std::distance(std::sregex_iterator(log.begin(), log.end(), line), {}));
+    const std::regex wanted(what);
+    return static_cast<std::size_t>(std::distance(std::sregex_iterator(log.begin(), log.end(), wanted), {}));
   };
   const auto left_out = [&] {
     const std::string log = gateway.log();
-    const std::regex line(" lines_left_out of=http_refused lines=([0-9]+)");
+    const std::regex wanted(" lines_left_out of=http_refused lines=([0-9]+)");
     std::size_t out = 0;
-    for (std::sregex_iterator each(log.begin(), log.end(), line); each != std::sregex_iterator(); ++each) {
+    for (std::sregex_iterator each(log.begin(), log.end(), wanted); each != std::sregex_iterator(); ++each) {
       out += std::stoul((*each)[1]);
     }
     return out;

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "support/line.hpp"
+#include "row_test.hpp"
 #include "support/small_disk.hpp"
 
 namespace viewgate::testing {
@@ -22,7 +22,7 @@ constexpr std::size_t mebibytes = 320;
 /// Asked before the first thread is there.
 const bool has_small_disks = SmallDisk::can_be_made();
 
-class FullDiskOfTheDatabase : public ::testing::Test {
+class FullDiskOfTheDatabase : public Watched {
  protected:
   /// False, and says so, where there is nothing to test with.
   bool prepare() {

@@ -69,6 +69,7 @@ class IdentityRow : public Row {
   GatewayOptions options_with(const TextFile& issuers) {
     GatewayOptions options = line.gateway_options();
     options.set("--auth-issuers", issuers.path());
+    options.good_client = [this](std::uint16_t port) { return line.serve_a_good_client(port, good_token); };
     return options;
   }
   /// 0: welcome.
@@ -82,6 +83,7 @@ class IdentityRow : public Row {
   }
   const SigningKey old_key = test::make_signing_key(KeyKind::ed25519),
                    new_key = test::make_signing_key(KeyKind::ed25519);
+  std::string good_token = token_by(old_key, "old");  ///< good when the test ends
 };
 
 TEST_F(IdentityRow, row_24_a_rotated_key_is_accepted_after_one_fetch_and_who_is_connected_stays) {
@@ -94,6 +96,7 @@ TEST_F(IdentityRow, row_24_a_rotated_key_is_accepted_after_one_fetch_and_who_is_
   EXPECT_EQ(server.requests(), 1);
 
   server.serve(key_set({{"new", new_key}}));
+  good_token = token_by(new_key, "new");
   WsClient hasty(gateway.port());
   hasty.send(R"({"type":"hello","protocol":1,"token":")" + token_by(new_key, "new") + "\"}");
   hasty.send(subscribe_text({.space = space}));  // behind a hello that waits for the keys
@@ -150,6 +153,7 @@ TEST_F(IdentityRow, row_24_a_request_over_http_has_an_unknown_key_fetched_once_a
   GatewayProcess gateway(options_with(issuers));
   EXPECT_THAT(ticket_answer(gateway.port(), token_by(old_key, "old")), StartsWith("HTTP/1.1 200 "));
   server.serve(key_set({{"new", new_key}}));
+  good_token = token_by(new_key, "new");
   const std::string first = ticket_answer(gateway.port(), token_by(new_key, "new"));
   EXPECT_THAT(first, StartsWith("HTTP/1.1 401 "));
   EXPECT_THAT(first, HasSubstr("Retry-After: 1\r\n"));
@@ -174,6 +178,7 @@ TEST_F(IdentityRow, row_24_a_key_set_in_a_file_is_read_again_when_a_token_names_
   GatewayProcess gateway(options);
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
   keys.replace(key_set({{"new", new_key}}));
+  good_token = token_by(new_key, "new");
   EXPECT_EQ(hello_code(gateway.port(), token_by(new_key, "new")), 0);
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 4001) << "its key is not among them any more";
   // What cannot be read changes nothing.
@@ -198,7 +203,8 @@ TEST_F(IdentityRow, several_issuers_have_keys_of_their_own_by_hand_or_from_a_fil
                              "[[issuer.key]]\nid = \"k\"\nalgorithm = \"HS512\"\nfile = \"" +
                              secret.path() + "\"\n");
   GatewayProcess gateway(options_with(issuers));
-  EXPECT_EQ(hello_code(gateway.port(), token_by(edwards, "k")), 0);
+  good_token = token_by(edwards, "k");
+  EXPECT_EQ(hello_code(gateway.port(), good_token), 0);
   EXPECT_EQ(hello_code(gateway.port(), token_by(edwards, "k", "legacy")), 4001);
   const Finished minted = run({program("viewgate"), "token", "--auth-algorithm", "HS512", "--auth-key-file",
                                secret.path(), "--auth-issuer", "legacy", "--sub", "ada"});

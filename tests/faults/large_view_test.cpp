@@ -54,7 +54,7 @@ class Writer {
   std::thread thread_{[this] { run(); }};
 };
 
-class LargeView : public ::testing::Test {
+class LargeView : public Watched {
  protected:
   /// Files without a name that the gateway has open.
   std::size_t nameless_files() {

@@ -93,6 +93,63 @@ TEST_F(Operators, row_63_out_of_descriptors_the_operators_port_still_answers) {
   EXPECT_THAT(ask(port, "POST", "/v1/revocations", R"({"token_id":"nobodys"})").head, StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_F(Operators, row_63_out_of_memory_newcomers_wait_and_those_inside_and_operators_go_on) {
+  std::uint64_t idle = 0;
+  {
+    GatewayProcess gateway(options());
+    expect_a_good_client_works(line, gateway.port());
+    idle = gateway.rss_bytes();
+  }
+  // An idle one takes less than nine tenths of it, and what is about to come is more than the rest.
+  constexpr std::uint64_t body_bytes = std::uint64_t{2} << 20;
+  constexpr std::uint64_t coming = 2 * 16 * body_bytes;  // of two threads
+  const std::uint64_t bound = (idle + coming / 2) * 10 / 9;
+  GatewayOptions few = options();
+  few.set("--limit-memory", std::to_string(bound));
+  few.set("--limit-body-bytes", std::to_string(body_bytes));
+  few.set("--time-handshake", "1m");
+  GatewayProcess gateway(few);
+  const std::uint16_t port = admin_port(gateway);
+  const std::string space = line.new_space();
+  WsClient inside(gateway.port(), line.reader());
+  inside.open({.space = space});
+  const std::string head =
+      "POST /v1/spaces/" + space + "/mutations HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + line.reader() +
+      "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body_bytes) + "\r\n\r\n";
+  const std::string most_of_a_body(body_bytes - 1, ' ');
+  std::vector<std::unique_ptr<RawSocket>> others;
+  const auto was_short = [&] { return metrics(port).body.find("{limit=\"limit.memory\"} 0\n") == std::string::npos; };
+  const auto begun = std::chrono::steady_clock::now();
+  const double cpu_before = gateway.use().cpu_seconds;
+  std::uint64_t most = 0;
+  for (int i = 0; i < 200 && !was_short(); ++i) {
+    others.push_back(std::make_unique<RawSocket>(gateway.port()));
+    if (others.back()->send(head)) others.back()->send(most_of_a_body);
+    most = std::max(most, gateway.rss_bytes());
+  }
+  EXPECT_TRUE(was_short()) << most << " bytes of " << bound << ", idle " << idle;
+  // Whoever has not said all that it came to say goes first; clients and operators notice nothing.
+  for (int i = 0; i < 10; ++i) {
+    for (int newcomers = 0; newcomers < 5; ++newcomers) {
+      others.push_back(std::make_unique<RawSocket>(gateway.port()));
+    }
+    line.session().query("insert into items (space, id, status) values ($1, nextval('items_id'), 'open')", {space});
+    EXPECT_THAT(inside.next_of("commit").text, HasSubstr("\"entered\""));
+    EXPECT_THAT(metrics(port).head, StartsWith("HTTP/1.1 200 "));
+    most = std::max(most, gateway.rss_bytes());
+  }
+  EXPECT_LE(most, bound);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begun;
+  EXPECT_LT(gateway.use().cpu_seconds - cpu_before, 0.9 * wall.count() + 1) << "two reactors that spin use twice that";
+  others.clear();
+  EXPECT_TRUE(eventually([&] {
+    RawSocket late(gateway.port());
+    late.send(upgrade_bytes());
+    return late.read_until("\r\n\r\n").starts_with("HTTP/1.1 101 ");
+  })) << gateway.rss_bytes()
+      << " bytes of " << bound;
+}
+
 TEST_F(Operators, row_64_a_log_that_cannot_be_written_stops_nothing_and_what_it_lost_is_counted) {
   GatewayOptions full = options();
   full.log_file = "/dev/full";
@@ -197,6 +254,7 @@ TEST_F(Operators, whom_a_trusted_proxy_speaks_for_is_counted_and_whom_another_cl
   EXPECT_TRUE(comes_in(direct, "192.0.2.1"));
   EXPECT_TRUE(comes_in(direct, "192.0.2.2"));
   EXPECT_FALSE(comes_in(direct, "192.0.2.3")) << "the peer is no proxy: it is the client, whatever it claims";
+  sockets.clear();
 }
 
 TEST_F(Operators, limits_that_were_reached_and_what_is_open_are_counted) {

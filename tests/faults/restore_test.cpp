@@ -2,7 +2,7 @@
 // of the new line is ever applied to what came from the old one. (A promoted standby: system/failover_test.)
 #include <gmock/gmock.h>
 
-#include "support/line.hpp"
+#include "row_test.hpp"
 #include "support/tcp_gate.hpp"
 
 namespace viewgate::testing {
@@ -60,7 +60,7 @@ class Shown {
   bool resumed_ = false;
 };
 
-class Restore : public ::testing::Test {
+class Restore : public Watched {
  protected:
   Restore() : line(cluster()), gate((line.cluster().server().socket_directory() / ".s.PGSQL.5432").string()) {
     line.gateway().process().kill();  // one of its own, behind the gate, is what is tested

@@ -98,12 +98,13 @@ TEST_F(Tokens, row_21_a_token_signed_with_the_public_key_as_a_secret_is_refused)
   GatewayOptions options = line.gateway_options();
   options.set("--auth-algorithm", "RS256");
   options.set("--auth-key-file", public_file);
-  GatewayProcess gateway(options);
 
   const Finished minted = run({program("viewgate"), "token", "--auth-algorithm", "RS256", "--auth-key-file",
                                private_file, "--sub", "alice", "--claim", "role=reader"});
   ASSERT_EQ(minted.status, 0) << minted.output;
   const std::string good = minted.output.substr(0, minted.output.find('\n'));
+  options.good_client = [&](std::uint16_t port) { return line.serve_a_good_client(port, good); };
+  GatewayProcess gateway(options);
   EXPECT_EQ(WsClient(gateway.port(), good).welcome().type(), "welcome");
 
   const std::string body = claims("", "");

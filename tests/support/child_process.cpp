@@ -66,7 +66,14 @@ bool ChildProcess::reap(int flags) {
 bool ChildProcess::running() { return !reap(WNOHANG); }
 
 void ChildProcess::signal(int number) {
-  if (running()) ::kill(pid_, number);
+  if (!running()) return;
+  sent_.insert(number);
+  ::kill(pid_, number);
+}
+
+bool ChildProcess::has_crashed() {
+  constexpr int by_a_signal = 128;
+  return !running() && *status_ > by_a_signal && !sent_.contains(*status_ - by_a_signal);
 }
 
 std::optional<int> ChildProcess::wait(std::chrono::milliseconds time_max) {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   bool running();
   void signal(int number);
+  /// It has ended by a signal that nobody here has sent: it crashed.
+  bool has_crashed();
   /// The exit status, or 128 + the signal that ended it; nothing when it still runs after so long.
   std::optional<int> wait(std::chrono::milliseconds time_max);
   /// SIGKILL, and reaped.
@@ -43,6 +46,7 @@ class ChildProcess {
 
   pid_t pid_ = -1;
   std::optional<int> status_;
+  std::set<int> sent_;
 };
 
 struct Finished {

@@ -13,7 +13,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "loadtest/process_use.hpp"
 #include "loadtest/token.hpp"
 #include "viewgate_paths.hpp"
 
@@ -71,8 +70,14 @@ GatewayProcess::GatewayProcess(GatewayOptions options) : options_(std::move(opti
 
 GatewayProcess::~GatewayProcess() {
   // Whoever waits for a client sees only that nobody answers any more.
-  if (::testing::Test::HasFailure() && !process_->running()) {
+  if (process_->has_crashed() || (::testing::Test::HasFailure() && !process_->running())) {
     std::cerr << "the gateway has ended with " << process_->wait(std::chrono::milliseconds(0)).value_or(-1) << '\n';
+  }
+  EXPECT_FALSE(process_->has_crashed()) << log();
+  try {
+    if (before_end && process_->running()) before_end(*this);
+  } catch (const std::exception& problem) {
+    ADD_FAILURE() << "the gateway that a test has done with: " << problem.what();
   }
   process_.reset();
   if (options_.log_file.empty()) std::filesystem::remove(log_file_);
@@ -103,6 +108,7 @@ void GatewayProcess::start() {
       patient(std::chrono::seconds(30)));
   if (!listens || !process_->running()) throw std::runtime_error("viewgate serve did not come up:\n" + log());
   port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  use_at_start_ = use();
 }
 
 void GatewayProcess::start_again() {
@@ -125,8 +131,6 @@ std::size_t GatewayProcess::client_sockets() const {
   }
   return out;
 }
-
-std::uint64_t GatewayProcess::rss_bytes() const { return loadtest::process_use(process_->pid()).rss_bytes; }
 
 std::uint16_t free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

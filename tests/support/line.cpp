@@ -1,5 +1,7 @@
 #include "support/line.hpp"
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -94,11 +96,28 @@ Line& Line::shared() {
   return line;
 }
 
-GatewayOptions Line::gateway_options() const {
+std::chrono::milliseconds Line::serve_a_good_client(std::uint16_t port, const std::string& token) {
+  const std::string space = new_space();
+  // A connection of its own: the test may have left the other one in a transaction.
+  PgSession writer(database_);
+  WsClient client(port, token.empty() ? reader("good") : token);
+  EXPECT_EQ(client.open({.space = space}).records.size(), 0U);
+  writer.query("insert into items (space, id, status) values ($1, nextval('items_id'), 'open')", {space});
+  const auto committed = std::chrono::steady_clock::now();
+  const Document commit = client.next_of("commit");
+  EXPECT_NE(commit.text.find("\"entered\""), std::string::npos) << "a good client was told: " << commit.text;
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - committed);
+}
+
+GatewayOptions Line::gateway_options() {
   GatewayOptions out;
   out.database = database_;
   out.flags = options_.flags;
   out.environment = options_.environment;
+  // Those of other tables have other clients.
+  if (options_.tables == items_table && options_.model == items_model) {
+    out.good_client = [this](std::uint16_t port) { return serve_a_good_client(port); };
+  }
   return out;
 }
 

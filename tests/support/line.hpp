@@ -55,22 +55,26 @@ class Line {
   /// After a restart of PostgreSQL.
   void reconnect() { session_ = PgSession(database_); }
 
+  /// An honest client of a gateway before this database: connects, opens a view, sees a write of this moment arrive, and leaves.
+  /// Each of these is expected; returns the time from the commit to its arrival. `token`: where the gateway takes no reader's.
+  std::chrono::milliseconds serve_a_good_client(std::uint16_t port, const std::string& token = "");
+
   GatewayProcess& gateway() { return *gateway_; }
   std::uint16_t port() const { return gateway_->port(); }
   /// A reader's token, made by `viewgate token` once per subject.
   const std::string& reader(const std::string& subject = "alice");
   std::string new_space() { return "space-" + std::to_string(++spaces_); }
-  /// What a second gateway before the same database needs.
-  GatewayOptions gateway_options() const;
+  /// What a second gateway before the same database needs. Its good client is this line's, which then outlives the gateway.
+  GatewayOptions gateway_options();
 
  private:
   PostgresCluster* cluster_;
   LineOptions options_;
   std::string database_;
   PgSession session_;
-  std::unique_ptr<GatewayProcess> gateway_;
   std::map<std::string, std::string> tokens_;
   int spaces_ = 0;
+  std::unique_ptr<GatewayProcess> gateway_;  // looked at when it goes, so it goes first
 };
 
 /// Writes a file, runs `viewgate model apply` on it, and returns how that ended.
