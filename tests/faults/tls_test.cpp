@@ -29,6 +29,10 @@ class Tls : public Row {
     // A handshake is work, and machines are slow.
     out.set("--time-handshake", patient_flag(std::chrono::seconds(5)));
     out.set("--time-hello", patient_flag(std::chrono::seconds(5)));
+    out.good_client = [this](std::uint16_t port) {
+      const TlsGate gate(port);
+      return line.serve_a_good_client(gate.port());
+    };
     return out;
   }
   void write(const std::string& space, int id, int bytes = 1) {
