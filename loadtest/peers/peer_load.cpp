@@ -204,6 +204,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"http", "nats", "ws", "sql", "none"}));
   app.add_option("--publish-address", publish_address, "where it is not the server's");
   app.add_option("--publish-path", arguments.publisher.path);
+  app.add_option("--publish-before", arguments.publisher.before, "http: what stands before the message");
+  app.add_option("--publish-after", arguments.publisher.after, "http: what stands behind it");
   app.add_option("--database", arguments.publisher.database);
   app.add_option("--statement", arguments.publisher.statement);
   CLI11_PARSE(app, argc, argv);

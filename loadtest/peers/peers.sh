@@ -4,7 +4,7 @@
 #   loadtest/peers/peers.sh BIN STORE [rounds [seconds]]
 #
 # BIN: where viewgate, peer_load and rawfan are. STORE: a directory that keeps what is fetched (Debian's nginx, nchan and nats-server
-# unpacked, npm's ws and pg). What cannot be had is said and left out. One line of JSON per measurement; the last line holds all
+# unpacked, npm's ws and pg, PyPI's socketify, the Go proxy's centrifugo). What cannot be had is said and left out. One line of JSON per measurement; the last line holds all
 # medians and the ratios viewgate/other. Figures of different runs are not to be compared.
 set -euo pipefail
 bin=$(realpath "$1")
@@ -32,11 +32,23 @@ fetch_npm() {
   (cd "$store/node" && npm install --no-audit --no-fund --loglevel=error ws@8 pg@8 >/dev/null 2>&1)
 }
 
+fetch_pypi() {
+  [ -d "$store/python/socketify" ] && return 0
+  python3 -m pip install -q --target "$store/python" socketify==0.0.31 >/dev/null 2>&1
+}
+
+fetch_go() {
+  [ -x "$store/go/centrifugo" ] && return 0
+  command -v go >/dev/null && echo "centrifugo is being compiled, which takes minutes once" >&2 &&
+    GOBIN="$store/go" go install github.com/centrifugal/centrifugo/v6@v6.9.1 >/dev/null 2>&1
+}
+
 targets=(viewgate raw floor)
 if fetch_debian; then targets+=(nchan nats); else skip "nchan, nats" "apt-get cannot download nginx, libnginx-mod-nchan and nats-server"; fi
 if command -v node >/dev/null && fetch_npm; then targets+=(ws); else skip ws "needs node, and ws and pg from npm's registry"; fi
-skip uWebSockets "npm's registry does not have it"
-skip "Centrifugo, Zero" "there is no adapter for them"
+if fetch_pypi; then targets+=(uws); else skip uWebSockets "needs pip, and socketify (which holds its library) from PyPI"; fi
+if fetch_go; then targets+=(centrifugo); else skip Centrifugo "needs Go, and the module from its proxy"; fi
+skip Zero "there is no adapter for it"
 
 # The server has a core to itself, the client another, where there are two.
 server_core=() client_core=()
@@ -95,6 +107,16 @@ start_target() {  # target shape; sets server, port, and load: the arguments of 
       mkdir -p "$directory/nchan/logs"
       sed "s,MODULE,$store/root/usr/lib/nginx/modules/ngx_nchan_module.so,; s,PORT,$port," "$here/nchan.conf" >"$directory/nchan/nginx.conf"
       start_server "$store/root/usr/sbin/nginx" -p "$directory/nchan" -c nginx.conf -e nginx.err
+      load+=(--path /sub --publish http --publish-path /pub)
+      ;;
+    centrifugo)
+      sed "s/PORT/$port/" "$here/centrifugo.json" >"$directory/centrifugo.json"
+      start_server "$store/go/centrifugo" --config "$directory/centrifugo.json"
+      load+=(--path /connection/uni_websocket --text '{"subs":{"one":{}}}'
+        --publish http --publish-path /api/publish --publish-before '{"channel":"one","data":"' --publish-after '"}')
+      ;;
+    uws)
+      start_server env PYTHONPATH="$store/python" python3 "$here/uwebsockets.py" "$port"
       load+=(--path /sub --publish http --publish-path /pub)
       ;;
     nats)

@@ -49,13 +49,14 @@ class SocketPublisher final : public Publisher, private Watcher {
   SocketPublisher& operator=(const SocketPublisher&) = delete;
 
   void publish(const std::string& text) override {
-    const std::string size = std::to_string(text.size());
     if (options_.kind == "http") {
-      unsent_ += "POST " + options_.path +
-                 " HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: " + size + "\r\n\r\n" +
-                 text;
+      const std::string body = options_.before + text + options_.after;
+      unsent_ +=
+          "POST " + options_.path +
+          " HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: " + std::to_string(body.size()) +
+          "\r\n\r\n" + body;
     } else if (options_.kind == "nats") {
-      unsent_ += "PUB " + options_.path + " " + size + "\r\n" + text + "\r\n";
+      unsent_ += "PUB " + options_.path + " " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
     } else {
       unsent_ += client_frame(1, text);
     }

@@ -23,6 +23,8 @@ struct PublisherOptions {
   std::string kind;  ///< http, nats, ws, sql, or none: the server makes its messages itself
   Address address;
   std::string path;       ///< of http and ws; the subject of nats
+  std::string before;     ///< http: stands before the text in what is posted
+  std::string after;      ///< http: and behind it
   std::string database;   ///< sql
   std::string statement;  ///< sql: with $1 for the text
 };
