@@ -76,6 +76,7 @@ struct Config {
   std::int64_t ring_backlog_bytes = 0;
   std::int64_t history_bytes = 0;
   std::int64_t history_commit_bytes = 0;
+  std::int64_t history_total_bytes = 0;
   std::chrono::milliseconds linger{};
 
   std::int64_t snapshot_concurrent = 0;

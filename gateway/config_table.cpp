@@ -129,6 +129,8 @@ constexpr std::array table = std::to_array<Setting>({
            "record text read at once for those who return"),
     number("history.commit_bytes", bytes, &C::history_commit_bytes, "4MiB", kib, gib,
            "of one catch-up text in memory, the rest goes to a file"),
+    number("history.total_bytes", bytes, &C::history_total_bytes, "64MiB", kib, 64 * gib,
+           "of all catch-up texts in memory, above it they go to files at once"),
     number("linger", duration, &C::linger, "5s", 0, hour, "how long an unused group or space is still followed"),
 
     number("snapshot.concurrent", count, &C::snapshot_concurrent, "2", 1, 64, "bootstraps read at once"),

@@ -40,8 +40,9 @@ Engine::Engine(EngineLimits limits, EngineSurroundings surroundings, ledger::Log
       reader_(reader),
       recent_(limits_.space_bytes, limits_.spaces_bytes),
       bootstraps_(limits_, surroundings_, bootstrap_reader),
+      history_room_(limits_, bootstraps_.disk()),
       // The place that led nowhere may be that of a kept snapshot, which would lead everybody there again.
-      history_(limits_, surroundings_, reader, recent_, bootstraps_.disk(),
+      history_(history_room_, surroundings_, reader, recent_,
                [this](const GroupId& group, ledger::Position position) { bootstraps_.distrust_from(group, position); }),
       progress_at_(surroundings_.now() + limits_.progress_interval),
       forget_at_(surroundings_.now()) {
@@ -58,6 +59,7 @@ void Engine::on_watched(const std::string& name, ledger::Position head) {
   auto& space = found->second;
   space.following = true;
   space.commit_open = false;
+  space.open_file = nullptr;
   space.head = head;
   recent_.restart(name, head);
   complete_joins(space);
@@ -82,6 +84,7 @@ void Engine::on_part(ledger::CommitPartPtr part) {
   if (part->receipt) put_receipt(space, *part);
   space.commit_open = !part->last;
   if (!part->last) return;
+  space.open_file = nullptr;
   ++commits_;
   space.head = part->position;
   complete_joins(space);
@@ -127,7 +130,8 @@ void Engine::put_documents(Followed& followed, ledger::Position position, std::s
 
 /// A commit in parts: what it means to the group is told when its last part has come.
 void Engine::collect(Space& space, Followed& followed, const projection::GroupEvents& events) {
-  if (!followed.open) followed.open = std::make_unique<HistoryBuilder>(followed.spec, limits_, bootstraps_.disk());
+  if (!space.open_file) space.open_file = std::make_shared<HistoryFile>(history_room_);
+  if (!followed.open) followed.open = std::make_unique<HistoryBuilder>(followed.spec, history_room_, space.open_file);
   if (!followed.open->add(events)) {
     log::warn("commit_too_large", {{"space", followed.spec->space},
                                    {"sequence", events.position.sequence.value},
@@ -224,6 +228,7 @@ void Engine::on_broken(const std::string& name, ledger::errc why, ledger::Positi
   auto& space = found->second;
   space.following = true;
   space.commit_open = false;
+  space.open_file = nullptr;
   space.head = head;
   recent_.restart(name, head);
   complete_joins(space);

@@ -127,14 +127,15 @@ class Engine final : public ledger::TailSink, public EnginePort {
   struct Followed;
 
   struct Space {
-    bool following = false;              ///< the tail has told where it begins
-    bool commit_open = false;            ///< parts of the commit above `head` were projected, but not the last
-    bool moved = false;                  ///< in this turn
-    bool untold = false;                 ///< since the last progress was told
-    ledger::Position head;               ///< the last whole commit that was projected
-    std::vector<Joining> joining;        ///< wait for `following`, or for the end of an open commit
-    std::vector<Once> once;              ///< wait for the same
-    std::vector<std::size_t> followers;  ///< by reactor: how many groups of this space it has
+    bool following = false;                  ///< the tail has told where it begins
+    bool commit_open = false;                ///< parts of the commit above `head` were projected, but not the last
+    std::shared_ptr<HistoryFile> open_file;  ///< of that commit, for all groups
+    bool moved = false;                      ///< in this turn
+    bool untold = false;                     ///< since the last progress was told
+    ledger::Position head;                   ///< the last whole commit that was projected
+    std::vector<Joining> joining;            ///< wait for `following`, or for the end of an open commit
+    std::vector<Once> once;                  ///< wait for the same
+    std::vector<std::size_t> followers;      ///< by reactor: how many groups of this space it has
     std::vector<Followed*> groups;
     std::optional<TimePoint> unused_since;
   };
@@ -187,6 +188,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   ledger::LogReader& reader_;
   RecentStore recent_;
   BootstrapDesk bootstraps_;
+  HistoryRoom history_room_;
   HistoryDesk history_;
   ledger::Mutations* mutations_ = nullptr;
   projection::Projector projector_;

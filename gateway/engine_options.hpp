@@ -19,6 +19,7 @@ struct EngineLimits {
   std::size_t spaces_bytes = 256 * mebibyte;          ///< recent commits kept of all spaces together
   std::size_t history_bytes = mebibyte;               ///< record text read at once for those who return
   std::size_t history_commit_bytes = 4 * mebibyte;    ///< of one answer in memory; above it it goes on in a file
+  std::size_t history_total_bytes = 64 * mebibyte;    ///< of all answers in memory; above it they go on in files
   std::size_t frame_bytes = mebibyte / 4;             ///< of one commit; above it it is told as history
   std::size_t history_groups = 64;                    ///< served by one read
   std::size_t reactor_backlog_bytes = 64 * mebibyte;  ///< posted to one reactor and not yet taken by it

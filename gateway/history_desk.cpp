@@ -9,17 +9,17 @@
 
 namespace viewgate::gateway {
 
-HistoryDesk::Target::Target(const HistoryDesk& desk, GroupSpecPtr group, ledger::Position position)
-    : spec(std::move(group)), after(position), replay(spec->group), documents(spec, desk.limits_, desk.disk_) {}
+HistoryDesk::Target::Target(const HistoryRoom& room, std::shared_ptr<HistoryFile> file, GroupSpecPtr group,
+                            ledger::Position position)
+    : spec(std::move(group)), after(position), replay(spec->group), documents(spec, room, std::move(file)) {}
 
-HistoryDesk::HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
-                         RecentStore& recent, std::shared_ptr<SpillBudget> disk,
-                         std::function<void(const GroupId&, ledger::Position)> on_void)
-    : limits_(limits),
+HistoryDesk::HistoryDesk(const HistoryRoom& room, const EngineSurroundings& surroundings, ledger::LogReader& reader,
+                         RecentStore& recent, std::function<void(const GroupId&, ledger::Position)> on_void)
+    : room_(room),
+      limits_(room.limits),
       surroundings_(surroundings),
       reader_(reader),
       recent_(recent),
-      disk_(std::move(disk)),
       on_void_(std::move(on_void)) {}
 
 void HistoryDesk::ask(HistoryAsker asker) {
@@ -54,7 +54,7 @@ bool HistoryDesk::answer(const HistoryAsker& asker) {
 }
 
 void HistoryDesk::answer_from(const RecentCommits& recent, const HistoryAsker& asker) {
-  Target target(*this, asker.spec, asker.after);
+  Target target(room_, std::make_shared<HistoryFile>(room_), asker.spec, asker.after);
   target.known = true;
   target.askers.push_back(asker);
   const auto commits = recent.stretch(asker.after, limits_.history_bytes);
@@ -108,7 +108,7 @@ void HistoryDesk::board(Read& read, std::deque<HistoryAsker>& waiting) const {
     const bool reachable = asker.after == read.start || asker.after.sequence > read.start.sequence;
     auto target = std::find_if(read.targets.begin(), read.targets.end(), same);
     if (target == read.targets.end() && reachable && read.targets.size() < limits_.history_groups) {
-      read.targets.emplace_back(*this, asker.spec, asker.after);
+      read.targets.emplace_back(room_, read.file, asker.spec, asker.after);
       target = std::prev(read.targets.end());
       target->known = asker.after == read.start;  // the reader itself compares the stamp of where it starts
     }
@@ -132,6 +132,7 @@ void HistoryDesk::start_read(const std::string& space) {
   line.reading = true;
   auto read = std::make_shared<Read>();
   read->space = space;
+  read->file = std::make_shared<HistoryFile>(room_);
   const auto lowest = std::ranges::min_element(line.waiting, {}, &HistoryAsker::after);
   read->start = line.waiting.front().is_passed_over ? line.waiting.front().after : lowest->after;
   board(*read, line.waiting);

@@ -4,7 +4,7 @@
 //
 // A read begins at the lowest position that somebody waits for, and takes along all others of the space. Who was not
 // reached by it is the first of the next one, so nobody waits for more than those before it. Owned by the engine's thread;
-// `reader` and `recent` must outlive it.
+// `room`, `reader` and `recent` must outlive it.
 #pragma once
 
 #include <deque>
@@ -33,11 +33,9 @@ struct HistoryAsker {
 
 class HistoryDesk {
  public:
-  /// `disk`: for answers that are too much for memory. `on_void`: who stood at this position of the group was told to
-  /// start anew.
-  HistoryDesk(const EngineLimits& limits, const EngineSurroundings& surroundings, ledger::LogReader& reader,
-              RecentStore& recent, std::shared_ptr<SpillBudget> disk,
-              std::function<void(const GroupId&, ledger::Position)> on_void);
+  /// `on_void`: who stood at this position of the group was told to start anew.
+  HistoryDesk(const HistoryRoom& room, const EngineSurroundings& surroundings, ledger::LogReader& reader,
+              RecentStore& recent, std::function<void(const GroupId&, ledger::Position)> on_void);
 
   void ask(HistoryAsker asker);
 
@@ -59,7 +57,7 @@ class HistoryDesk {
  private:
   /// Everyone in one read who has the same group and position.
   struct Target {
-    Target(const HistoryDesk& desk, GroupSpecPtr group, ledger::Position position);
+    Target(const HistoryRoom& room, std::shared_ptr<HistoryFile> file, GroupSpecPtr group, ledger::Position position);
     GroupSpecPtr spec;
     ledger::Position after;
     projection::Replay replay;
@@ -71,6 +69,7 @@ class HistoryDesk {
   struct Read {
     std::string space;
     ledger::Position start;
+    std::shared_ptr<HistoryFile> file;  ///< of all targets
     std::deque<Target> targets;
     std::vector<ledger::CommitPartPtr> parts;  ///< for the recent commits
     std::size_t parts_bytes = 0;
@@ -94,11 +93,11 @@ class HistoryDesk {
   static void append(Target& target, const ledger::CommitPart& part);
   void deliver(Target& target, ledger::Position through);
 
+  const HistoryRoom& room_;
   const EngineLimits& limits_;
   const EngineSurroundings& surroundings_;
   ledger::LogReader& reader_;
   RecentStore& recent_;
-  const std::shared_ptr<SpillBudget> disk_;
   const std::function<void(const GroupId&, ledger::Position)> on_void_;
   std::map<std::string, Line> lines_;  // by space
   // What was made for one place of a group, for as long as somebody still writes it out.

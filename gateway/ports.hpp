@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "gateway/byte_budget.hpp"
 #include "gateway/protocol.hpp"
 #include "gateway/spill.hpp"
 #include "ledger/commit.hpp"
@@ -83,6 +84,7 @@ struct History {
   ledger::Position through;    ///< all commits up to here are in the documents (or did not touch the group)
   std::string position_token;  ///< sealed `through`
   bool is_told = false;        ///< the last document moves the cursor to `through`
+  ByteCharge charge;           ///< for `text`
 };
 
 /// A bootstrap, complete: snapshot documents in chunks of bounded size, shared by everyone who asked for the group. Each is

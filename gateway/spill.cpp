@@ -41,13 +41,6 @@ int open_nameless(const std::string& directory) {
 
 }  // namespace
 
-bool SpillBudget::take(std::size_t bytes) {
-  const std::size_t before = bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  if (before + bytes <= bytes_max_) return true;
-  give_back(bytes);
-  return false;
-}
-
 std::unique_ptr<SpillFile> SpillFile::make(const std::string& directory, std::shared_ptr<SpillBudget> budget,
                                            std::string& problem) {
   const int file = open_nameless(directory);

@@ -6,7 +6,6 @@
 // time may call.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,27 +17,22 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/byte_budget.hpp"
+
 namespace viewgate::gateway {
 
 /// Runs it on a thread that may wait for the disk.
 using RunAside = std::function<void(std::function<void()>)>;
 
 /// How many bytes all files together have, and may have.
-class SpillBudget {
+class SpillBudget : public ByteBudget {
  public:
   /// `aside`: where files are closed; empty: at once.
-  explicit SpillBudget(std::size_t bytes_max, RunAside aside = {}) : bytes_max_(bytes_max), aside_(std::move(aside)) {}
-  /// False: it would be too many, and nothing was counted.
-  [[nodiscard]] bool take(std::size_t bytes);
-  void give_back(std::size_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
-  [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::size_t bytes_max() const { return bytes_max_; }
+  explicit SpillBudget(std::size_t bytes_max, RunAside aside = {}) : ByteBudget(bytes_max), aside_(std::move(aside)) {}
   void run_aside(std::function<void()> call) const { aside_ ? aside_(std::move(call)) : call(); }
 
  private:
-  const std::size_t bytes_max_;
   const RunAside aside_;
-  std::atomic<std::size_t> bytes_{0};
 };
 
 class SpillFile {

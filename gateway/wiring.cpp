@@ -73,6 +73,7 @@ EngineLimits engine_limits(const Config& config) {
   out.reactor_backlog_bytes = size_of(config.ring_backlog_bytes);
   out.history_bytes = size_of(config.history_bytes);
   out.history_commit_bytes = size_of(config.history_commit_bytes);
+  out.history_total_bytes = size_of(config.history_total_bytes);
   // Of those that fit, a ring holds several: one commit does not push out what everybody is about to read.
   out.frame_bytes = size_of(config.ring_group_bytes) / 4;
   out.snapshot_concurrent = size_of(config.snapshot_concurrent);

@@ -5,6 +5,7 @@
 #include <boost/system/result.hpp>
 #include <exception>
 #include <string>
+#include <utility>
 
 struct pg_conn;    // libpq's PGconn
 struct pg_result;  // libpq's PGresult
@@ -46,15 +47,19 @@ struct Error {
 /// Why a connection is not (or no longer) usable.
 [[nodiscard]] Error error_of(const pg_conn* connection);
 
-class Failure : public std::exception {
+/// What a Result without a value throws when it is asked for one. `E` has a `detail`.
+template <class E>
+class FailureOf : public std::exception {
  public:
-  explicit Failure(Error error) : error_(std::move(error)) {}
+  explicit FailureOf(E error) : error_(std::move(error)) {}
   [[nodiscard]] const char* what() const noexcept override { return error_.detail.c_str(); }
-  [[nodiscard]] const Error& error() const { return error_; }
+  [[nodiscard]] const E& error() const { return error_; }
 
  private:
-  Error error_;
+  E error_;
 };
+
+using Failure = FailureOf<Error>;
 
 [[noreturn]] inline void throw_exception_from_error(const Error& error, const boost::source_location&) {
   throw Failure(error);

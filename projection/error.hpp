@@ -4,9 +4,9 @@
 #pragma once
 
 #include <boost/system/result.hpp>
-#include <exception>
 #include <string>
-#include <utility>
+
+#include "ledger/error.hpp"
 
 namespace viewgate::projection {
 
@@ -31,15 +31,7 @@ struct Error {
 
 [[nodiscard]] const char* name(errc code);
 
-class Failure : public std::exception {
- public:
-  explicit Failure(Error error) : error_(std::move(error)) {}
-  [[nodiscard]] const char* what() const noexcept override { return error_.detail.c_str(); }
-  [[nodiscard]] const Error& error() const { return error_; }
-
- private:
-  Error error_;
-};
+using Failure = ledger::FailureOf<Error>;
 
 [[noreturn]] inline void throw_exception_from_error(const Error& error, const boost::source_location&) {
   throw Failure(error);

@@ -51,6 +51,7 @@ WorldSize random_size(Random& random) {
   out.engine.space_bytes = one_of<std::size_t>(random, {1, 1000, 100'000});
   out.engine.frame_bytes = one_of<std::size_t>(random, {1, 400, 100'000});
   out.engine.history_commit_bytes = one_of<std::size_t>(random, {100, 1'000'000});
+  out.engine.history_total_bytes = one_of<std::size_t>(random, {300, 1 << 20});
   out.engine.history_bytes = one_of<std::size_t>(random, {1, 500, 100'000});
   out.engine.snapshot_chunk_bytes = one_of<std::size_t>(random, {1, 120, 65536});
   out.engine.snapshot_page_rows = one_of<std::size_t>(random, {1, 3, 20'000});
