@@ -117,6 +117,16 @@ def check_any(path):
             offend(path, number, "lock files without download addresses")
 
 
+def check_alerts(rules, cases):
+    """A rule whose labels never match is sound to promtool and never fires: a case must see each of them fire."""
+    entries = re.split(r"alertname: ", (ROOT / cases).read_text(encoding="utf-8"))[1:]
+    fired = {re.match(r"\w+", entry).group(0) for entry in entries if re.search(r"exp_alerts:\s*\n\s*- exp_labels", entry)}
+    for number, line in enumerate(lines_of(rules), 1):
+        found = re.match(r"\s*- alert: (\w+)", line)
+        if found and found.group(1) not in fired:
+            offend(rules, number, f"{found.group(1)} fires in no case of {cases}")
+
+
 def main():
     for path in tracked("*.cpp", "*.hpp"):
         check_cpp(path)
@@ -124,6 +134,7 @@ def main():
         check_script(path)
     for path in tracked("*.md"):
         check_docs(path)
+    check_alerts("docs/monitoring/alerts.yml", "docs/monitoring/alerts_test.yml")
     text = ("*.cpp", "*.hpp", "*.py", "*.sh", "*.ts", "*.mjs", "*.sql", "*.cmake", "*.md", "*.json", "*.html", "dev", ".ci/run")
     for path in tracked(*text):
         check_any(path)
