@@ -148,11 +148,19 @@ void Fanout::on_tick(Now now) {
   for (const GroupId& id : watched) {
     if (!watch(id, now)) watched_.erase(id);
   }
-  if (ring_bytes_ > options_.rings_bytes) {
-    tally_.count_limit(Limit::rings);
-    for (auto& [id, group] : groups_) {
-      change_ring(*group, [](Ring& ring) { ring.trim(ring.bytes() / 2); });
-    }
+  if (ring_bytes_ > options_.rings_bytes) shorten_rings();
+}
+
+/// First to the newer half of each; a ring keeps its newest segment then, and where there are many even these are too much.
+void Fanout::shorten_rings() {
+  tally_.count_limit(Limit::rings);
+  for (auto& [id, group] : groups_) {
+    change_ring(*group, [](Ring& ring) { ring.trim(ring.bytes() / 2); });
+  }
+  for (auto& [id, group] : groups_) {
+    if (ring_bytes_ <= options_.rings_bytes) return;
+    // Who has read to the end does not notice; the others come back through history.
+    change_ring(*group, [](Ring& ring) { ring.forget(ring.last_sequence()); });
   }
 }
 

@@ -141,6 +141,7 @@ class Fanout final : public ReactorPort {
   [[nodiscard]] bool watch(const GroupId& id, Now now);
   template <class Change>
   void change_ring(LocalGroup& group, const Change& change);
+  void shorten_rings();
   void mark_subscribers_due(const LocalGroup& group);
   [[nodiscard]] Subscription* take_waiting(Ticket ticket, Times& times);
   [[nodiscard]] Session* take_writer(Ticket ticket);

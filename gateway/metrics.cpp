@@ -225,7 +225,7 @@ class Node {
     out_.counter("viewgate_database_connects_total", "Times the log's connection was made.", number(tail.connects));
     out_.counter("viewgate_pruned_commits_total", "Commits that this node pruned.", number(tail.pruned));
     out_.counter("viewgate_housekeeping_failures_total",
-                 "Checks of captured tables, looks at sizes and prunings of a space that failed.",
+                 "Checks of captured tables, looks at sizes, prunings and readings of large commits that failed.",
                  number(tail.housekeeping.count));
   }
 

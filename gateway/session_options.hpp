@@ -40,7 +40,7 @@ struct SessionOptions {
 
   std::size_t ring_bytes = std::size_t{1024} * 1024;  ///< of one group
   std::size_t rings_bytes =
-      std::size_t{256} * 1024 * 1024;            ///< of all groups of a reactor; above it the rings are halved
+      std::size_t{256} * 1024 * 1024;            ///< of all groups of a reactor; above it rings are shortened
   std::chrono::milliseconds group_linger{5000};  ///< how long a group without subscribers is still followed
 };
 

@@ -35,14 +35,14 @@ Housekeeper::Housekeeper(asio::any_io_executor executor, std::string conninfo, H
 /// What failed is tried again next time; that the database cannot be reached is the tailer's to tell.
 Housekeeper::Clock::time_point Housekeeper::next_turn(const Result<void>& done) {
   if (!done) {
-    if (done.error().code != errc::unavailable) note("housekeeping", done.error());
+    if (done.error().code != errc::unavailable) note_failure("housekeeping", done.error());
     const Clock::time_point later = Clock::now() + options_.captures_interval;
     for (Clock::time_point* each : {&captures_at_, &prune_at_, &size_at_}) *each = std::max(*each, later);
   }
   return std::min({captures_at_, prune_at_, size_at_});
 }
 
-void Housekeeper::note(std::string doing, const Error& error) {
+void Housekeeper::note_failure(std::string doing, const Error& error) {
   ++failures_.count;
   failures_.doing = std::move(doing);
   failures_.error = error;
@@ -76,12 +76,12 @@ pg::Task<void> Housekeeper::check_and_measure() {
   auto checked = co_await check_captures();
   if (!checked) {
     if (!connection().is_idle()) co_return checked.error();
-    note("check_captures", checked.error());
+    note_failure("check_captures", checked.error());
   }
   auto measured = co_await measure();
   if (!measured) {
     if (!connection().is_idle()) co_return measured.error();
-    note("measure", measured.error());
+    note_failure("measure", measured.error());
   }
   co_return Result<void>();
 }
@@ -131,7 +131,7 @@ pg::Task<void> Housekeeper::prune_spaces() {
       auto pruned = co_await prune_space((*due)[i].string(1), (*due)[i].string(2));
       if (pruned) continue;
       if (!connection().is_idle()) co_return pruned.error();
-      note("prune space '" + (*due)[i].string(1) + "'", pruned.error());
+      note_failure("prune space '" + (*due)[i].string(1) + "'", pruned.error());
     }
     if (due->size() < kSpacesPerAsk) break;
   }

@@ -30,12 +30,13 @@ class Housekeeper final : public Rounds {
   [[nodiscard]] std::uint64_t pruned() const { return pruned_; }
   [[nodiscard]] const LedgerSize& size() const { return size_; }
   [[nodiscard]] const HousekeepingFailures& failures() const { return failures_; }
+  /// Also of work that is not its own.
+  void note_failure(std::string doing, const Error& error);
 
  private:
   /// Each of the three, also where another fails. Errors: the connection is gone, and with it what was left to do.
   pg::Task<void> turn() override;
   Clock::time_point next_turn(const Result<void>& done) override;
-  void note(std::string doing, const Error& error);
   pg::Task<void> check_and_measure();
   pg::Task<void> check_captures();
   pg::Task<void> measure();

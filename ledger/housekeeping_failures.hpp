@@ -1,4 +1,5 @@
-// What of the housekeeping could not be done. It is tried again by itself; whoever shows it lets an operator see why a ledger grows.
+// What of the work beside the looks could not be done. It is tried again by itself; whoever shows it lets an operator see why a
+// ledger grows, or a space stays behind.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,10 @@
 namespace viewgate::ledger {
 
 struct HousekeepingFailures {
-  std::uint64_t count = 0;  ///< of checks of the captured tables, looks at the sizes, and prunings of a space
-  std::string doing;        ///< what failed last
-  Error error;              ///< why
+  std::uint64_t count =
+      0;              ///< of checks of the captured tables, looks at the sizes, prunings, readings of large commits
+  std::string doing;  ///< what failed last
+  Error error;        ///< why
 };
 
 }  // namespace viewgate::ledger

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "ledger/settled.hpp"
 #include "ledger/spawn.hpp"
 
 namespace viewgate::ledger {
@@ -34,16 +35,12 @@ asio::awaitable<void> LargeReader::run(std::shared_ptr<LargeReader> self) {
   while (!self->stopped_ && !self->waiting_.empty()) {
     const FollowerPtr follower = self->waiting_.front();
     self->waiting_.pop_front();
+    if (!follower->is_watched) continue;
     const Sequence before = follower->position.sequence;
-    bool failed = false;
-    try {
-      auto done = co_await self->read_commit(follower);
-      failed = !done;
-    } catch (const Failure&) {
-      failed = true;
-    }
-    if (failed) self->connection_.close();
+    const auto done = co_await settled(self->read_commit(follower));
+    if (!done) self->connection_.close();
     if (self->stopped_) co_return;
+    if (!done) self->events_.on_failed(follower->space, done.error());
     // Whoever asked then looks what is wrong, and comes back if it still is this commit: also where a standby, which does not have it
     // yet, answered without an error.
     const bool is_in_vain = follower->position.sequence == before && !follower->fault;
@@ -68,13 +65,8 @@ pg::Task<void> LargeReader::read_commit(FollowerPtr follower) {
   PartBuilder builder(options_.part_bytes_max, events_.on_part);
   builder.follow(follower);
   std::string sql = kReadForViews;
-  pg::Params params;
-  params.emplace_back(pg::array_text(std::vector<std::string>(1, follower->space)));
-  params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, follower->position.sequence.value)));
-  params.emplace_back("1");  // change: the first commit comes however many it has, and no other
-  params.emplace_back(
-      pg::array_text(std::vector<std::int64_t>(1, static_cast<std::int64_t>(follower->position.stamp.value))));
-  params.emplace_back(std::to_string(options_.part_bytes_max));
+  // One change: the first commit comes however many it has, and no other.
+  pg::Params params = read_log_params(std::span(&follower, 1), 1, options_.part_bytes_max);
   std::function<bool(const pg::Row&)> on_row = [this, &builder, &follower](const pg::Row& row) {
     builder.add(row);
     return !stopped_ && follower->is_watched;

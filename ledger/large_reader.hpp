@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "ledger/part_builder.hpp"
 #include "ledger/pg/connection.hpp"
@@ -27,6 +28,8 @@ struct LargeReaderOptions {
 
 struct LargeReaderEvents {
   std::function<void(CommitPartPtr)> on_part;
+  /// It is tried again.
+  std::function<void(const std::string& space, const Error& error)> on_failed;
   /// The next commit of the follower was handed on, or as much of it as could be had; its position and fault say which.
   std::function<void(const FollowerPtr&)> on_done;
 };

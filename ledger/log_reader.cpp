@@ -17,9 +17,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-// A commit of a million changes is sorted by the server before its first row comes; a dead server is found by TCP.
-constexpr int kSilenceShare = 6;
-
 Milliseconds time_left(Clock::time_point deadline) {
   return std::max(Milliseconds(1), std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()));
 }
@@ -83,7 +80,7 @@ class Reader::Work : public std::enable_shared_from_this<Work> {
 
   pg::Task<Position> read(std::string space, Position after, std::size_t bytes_max,
                           std::function<void(CommitPartPtr)> on_part);
-  pg::Task<void> read_some(pg::Connection& connection, PartBuilder& builder, const Follower& follower);
+  pg::Task<void> read_some(pg::Connection& connection, PartBuilder& builder, FollowerPtr follower);
   pg::Task<ReceiptsPage> receipts(ReceiptsQuery query);
   pg::Task<Standing> standing(pg::Connection& connection, const std::string& space, Position position);
 
@@ -133,7 +130,7 @@ pg::Task<Position> Reader::Work::read(std::string space, Position after, std::si
 
   while (follower->is_watched && follower->position.sequence < now->head.sequence) {
     const Sequence before = follower->position.sequence;
-    auto done = co_await read_some(connection, builder, *follower);
+    auto done = co_await read_some(connection, builder, follower);
     if (!done) co_return done.error();
     if (!follower->fault && follower->position.sequence > before) continue;
     // Not what should follow: pruned under us, or worse.
@@ -145,22 +142,16 @@ pg::Task<Position> Reader::Work::read(std::string space, Position after, std::si
   co_return follower->position;
 }
 
-pg::Task<void> Reader::Work::read_some(pg::Connection& connection, PartBuilder& builder, const Follower& follower) {
+pg::Task<void> Reader::Work::read_some(pg::Connection& connection, PartBuilder& builder, FollowerPtr follower) {
   std::string sql = kReadForViews;
-  pg::Params params;
-  params.emplace_back(pg::array_text(std::vector<std::string>(1, follower.space)));
-  params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, follower.position.sequence.value)));
-  params.emplace_back(std::to_string(options_.changes_per_read));
-  const auto stamp = static_cast<std::int64_t>(follower.position.stamp.value);
-  params.emplace_back(pg::array_text(std::vector<std::int64_t>(1, stamp)));
-  params.emplace_back(std::to_string(options_.part_bytes_max));
+  pg::Params params = read_log_params(std::span(&follower, 1), options_.changes_per_read, options_.part_bytes_max);
   const auto add = [&](const pg::Row& row) {
     builder.add(row);
     return !stopped_;
   };
   std::function<bool(const pg::Row&)> on_row = add;
   auto done = co_await connection.stream_prepared(std::move(sql), std::move(params), std::move(on_row),
-                                                  kSilenceShare * options_.time_max);
+                                                  kReadSilenceShare * options_.time_max);
   if (!done) co_return done.error();
   builder.finish();
   co_return done;

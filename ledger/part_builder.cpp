@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "ledger/pg/result.hpp"
-
 namespace viewgate::ledger {
 namespace {
 
@@ -44,6 +42,25 @@ std::optional<ChangeKind> change_kind_of(std::string_view letter) {
   if (letter == "m") return ChangeKind::moved;
   if (letter == "e") return ChangeKind::erased;
   return std::nullopt;
+}
+
+pg::Params read_log_params(std::span<const FollowerPtr> followers, std::size_t changes_max,
+                           std::size_t part_bytes_max) {
+  std::vector<std::string> spaces;
+  std::vector<std::int64_t> afters;
+  std::vector<std::int64_t> stamps;
+  for (const FollowerPtr& follower : followers) {
+    spaces.push_back(follower->space);
+    afters.push_back(follower->position.sequence.value);
+    stamps.push_back(static_cast<std::int64_t>(follower->position.stamp.value));
+  }
+  pg::Params out;
+  out.emplace_back(pg::array_text(spaces));
+  out.emplace_back(pg::array_text(afters));
+  out.emplace_back(std::to_string(changes_max));
+  out.emplace_back(pg::array_text(stamps));
+  out.emplace_back(std::to_string(part_bytes_max));
+  return out;
 }
 
 PartBuilder::PartBuilder(std::size_t part_bytes_max, std::function<void(CommitPartPtr)> on_part, ReadFor reader)

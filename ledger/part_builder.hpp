@@ -7,17 +7,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "ledger/commit.hpp"
 #include "ledger/error.hpp"
+#include "ledger/pg/result.hpp"
 
 namespace viewgate::ledger {
-
-namespace pg {
-class Row;
-}
 
 /// Reads the log for views: spaces, positions (sequences, stamps) after which, changes per space, bytes of a part. Without
 /// the requests of mutations, which only readers of the raw log get. Commits with more changes or bytes than one part
@@ -29,6 +27,10 @@ constexpr const char* kReadForViews =
 /// The same; of a commit with more than so many changes only that it is there.
 constexpr const char* kReadForViewsButLarge =
     "select * from viewgate.read_log($1::text[], $2::bigint[], $3::int, $4::bigint[], $5::bigint, false, $6::int)";
+
+/// A commit of a million changes is sorted by the server before its first row comes, so one that reads the log may be silent for so
+/// many times what any other statement may; a dead server is found by TCP.
+inline constexpr int kReadSilenceShare = 6;
 
 /// How far one reader of one space has come. A connection may break inside a commit: what was handed on of it is
 /// remembered, so that the next read goes on where it was, or finds that the commit is another one.
@@ -44,6 +46,10 @@ struct Follower {
   bool is_large = false;           ///< the next commit was only told, since it is large: it is read apart
 };
 using FollowerPtr = std::shared_ptr<Follower>;
+
+/// For kReadForViews; each follower's next commit comes however many changes it has.
+[[nodiscard]] pg::Params read_log_params(std::span<const FollowerPtr> followers, std::size_t changes_max,
+                                         std::size_t part_bytes_max);
 
 /// Who reads. For views, a change whose values were erased is a fault (they cannot tell from it who was inside), and
 /// changes of one record of which a part is too full become one: a view tells their net effect. Who reads the raw log

@@ -1,20 +1,12 @@
 #include "ledger/tailer.hpp"
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <charconv>
-#include <random>
 
-#include "ledger/housekeeper.hpp"
 #include "ledger/inspection.hpp"
-#include "ledger/large_reader.hpp"
-#include "ledger/listener.hpp"
-#include "ledger/pg/connection.hpp"
 #include "ledger/spawn.hpp"
-#include "ledger/standing.hpp"
-#include "ledger/watchlist.hpp"
+#include "ledger/tailer_runner.hpp"
 
 namespace viewgate::ledger {
 namespace {
@@ -30,9 +22,6 @@ constexpr std::string_view kCanary = "canary ";  // a notification that is no hi
 constexpr const char* kPlannerSettings =
     "set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;";
 
-// A commit of a million changes is sorted by the server before its first row comes; a dead server is found by TCP.
-constexpr int kSilenceShare = 6;
-
 /// The digits before the first colon of a pg_snapshot (its xmin), or of an xid8.
 std::uint64_t first_xid(std::string_view text) {
   std::uint64_t value = 0;
@@ -42,117 +31,27 @@ std::uint64_t first_xid(std::string_view text) {
 
 }  // namespace
 
-/// The state of a tailer and the coroutine that works on it, which holds it alive. Calls of the sink may watch,
-/// unwatch or stop, so nothing is kept across one but shared pointers.
-class Tailer::Runner : public std::enable_shared_from_this<Runner> {
- public:
-  Runner(asio::any_io_executor executor, std::string conninfo, TailerOptions options, TailSink& sink)
-      : executor_(std::move(executor)),
-        conninfo_(std::move(conninfo)),
-        options_(std::move(options)),
-        sink_(sink),
-        random_(std::random_device()()),
-        canary_(std::string(kCanary) + std::to_string(random_()) + std::to_string(random_())),
-        plan_(options_.times, Clock::now()),
-        look_(executor_),
-        nap_(executor_),
-        housekeeper_(
-            std::make_shared<Housekeeper>(executor_, conninfo_,
-                                          HousekeeperOptions{options_.captures_interval, options_.prune_interval,
-                                                             options_.size_interval, options_.time_max})) {
-    large_reader_ = make_large_reader();
-  }
+Tailer::Runner::Runner(asio::any_io_executor executor, std::string conninfo, TailerOptions options, TailSink& sink)
+    : executor_(std::move(executor)),
+      conninfo_(std::move(conninfo)),
+      options_(std::move(options)),
+      sink_(sink),
+      random_(std::random_device()()),
+      canary_(std::string(kCanary) + std::to_string(random_()) + std::to_string(random_())),
+      plan_(options_.times, Clock::now()),
+      look_(executor_),
+      nap_(executor_),
+      housekeeper_(std::make_shared<Housekeeper>(executor_, conninfo_,
+                                                 HousekeeperOptions{options_.captures_interval, options_.prune_interval,
+                                                                    options_.size_interval, options_.time_max})) {
+  large_reader_ = make_large_reader();
+}
 
-  void start() {
-    spawn(executor_, run(shared_from_this()));
-    start_listening();
-    housekeeper_->start();
-  }
-
-  void stop() {
-    stopped_ = true;
-    nap_.cancel();
-    look_.close();
-    if (listener_) listener_->stop();
-    housekeeper_->stop();
-    large_reader_->stop();
-  }
-
-  void watch(const std::string& space) {
-    if (watchlist_.watch(space)) nap_.cancel();
-  }
-
-  void unwatch(const std::string& space) { watchlist_.unwatch(space); }
-
-  void wake() {
-    plan_.on_notified(Clock::now());
-    nap_.cancel();
-  }
-
-  [[nodiscard]] TailerStats stats() const {
-    TailerStats out = stats_;
-    out.wakeups = plan_.wakeups(Clock::now());
-    out.pruned = housekeeper_->pruned();
-    out.housekeeping = housekeeper_->failures();
-    out.size = housekeeper_->size();
-    return out;
-  }
-
-  [[nodiscard]] std::vector<SpaceLag> lags() const { return watchlist_.lags(Clock::now()); }
-  [[nodiscard]] SpaceLag lag(const std::string& space) const { return watchlist_.lag(space, Clock::now()); }
-
- private:
-  static asio::awaitable<void> run(std::shared_ptr<Runner> self);
-  asio::awaitable<void> nap(Clock::time_point until);
-  void failed(const Error& error);
-
-  pg::Task<void> take(Step step);
-  pg::Task<void> connect();
-  pg::Task<void> recover();
-  pg::Task<void> learn();
-  pg::Task<void> look();
-  pg::Task<void> look_afresh();
-  pg::Task<void> read();
-  pg::Task<void> arm();
-  pg::Task<void> send_canary();
-
-  pg::Task<pg::Rows> look_once();
-  void summarize(const pg::Row& row, bool has_moved);
-  pg::Task<void> verify(std::vector<FollowerPtr> followers);
-  void check(const FollowerPtr& follower, const Standing& standing);
-  void note_erased(const std::string& space, Sequence through);
-  void hand_on(CommitPartPtr part);
-  void end_turn();
-
-  [[nodiscard]] pg::ConnectOptions connect_options(std::string name) const;
-  [[nodiscard]] std::shared_ptr<LargeReader> make_large_reader();
-  void start_listening();
-  void hear(std::string_view payload);
-
-  asio::any_io_executor executor_;
-  const std::string conninfo_;
-  const TailerOptions options_;
-  TailSink& sink_;
-  std::mt19937_64 random_;
-  const std::string canary_;
-
-  TailerPlan plan_;
-  pg::Connection look_;
-  asio::steady_timer nap_;
-  std::shared_ptr<Listener> listener_;
-  std::shared_ptr<Housekeeper> housekeeper_;
-  std::shared_ptr<LargeReader> large_reader_;
-
-  Watchlist watchlist_;
-  std::optional<std::string> previous_;  ///< what the next look is told: the snapshot up to which all is known
-  bool last_look_skipped_ = false;
-  std::optional<std::int64_t> registry_mark_;
-  std::size_t turn_bytes_ = 0;
-  bool has_handed_on_ = false;
-  bool degraded_ = false;
-  bool stopped_ = false;
-  TailerStats stats_;
-};
+void Tailer::Runner::start() {
+  spawn(executor_, run(shared_from_this()));
+  start_listening();
+  housekeeper_->start();
+}
 
 asio::awaitable<void> Tailer::Runner::run(std::shared_ptr<Runner> self) {
   while (!self->stopped_) {
@@ -182,13 +81,14 @@ asio::awaitable<void> Tailer::Runner::nap(Clock::time_point until) {
 }
 
 void Tailer::Runner::failed(const Error& error) {
+  // What the step that failed was told is told by no look again: the next one asks about everything.
+  previous_.reset();
   if (error.code == errc::retry && plan_.is_connected()) {
     ++stats_.conflicts;
     plan_.on_conflict(Clock::now());
     return;
   }
   look_.close();
-  previous_.reset();
   plan_.on_lost(Clock::now(), std::uniform_real_distribution<double>(0, 1)(random_));
   if (degraded_) return;
   degraded_ = true;
@@ -248,22 +148,6 @@ pg::Task<void> Tailer::Runner::look_afresh() {
   }
   if (!rows->empty()) summarize((*rows)[rows->size() - 1], false);
   co_return Result<void>();
-}
-
-/// Goes on from where the follower is, or, where that is not in the ledger's history any more, from its head.
-void Tailer::Runner::check(const FollowerPtr& follower, const Standing& standing) {
-  if (stopped_ || !watchlist_.is_current(follower)) return;
-  note_erased(follower->space, standing.erased_through);
-  if (stopped_ || !watchlist_.is_current(follower)) return;
-  const std::optional<errc> broken = standing.broken ? standing.broken : follower->fault;
-  if (!broken) return watchlist_.note_head(follower->space, standing.head.sequence, Clock::now());
-  watchlist_.begin_anew(follower, standing.head);
-  has_handed_on_ = true;
-  sink_.on_broken(follower->space, *broken, standing.head);
-}
-
-void Tailer::Runner::note_erased(const std::string& space, Sequence through) {
-  if (!stopped_ && watchlist_.note_erased(space, through)) sink_.on_erased(space, through);
 }
 
 pg::Task<void> Tailer::Runner::learn() {
@@ -332,76 +216,6 @@ void Tailer::Runner::summarize(const pg::Row& row, bool has_moved) {
   sink_.on_registry_moved();
 }
 
-pg::Task<void> Tailer::Runner::read() {
-  const std::vector<FollowerPtr> followers = watchlist_.take_dirty(options_.spaces_per_read);
-  if (followers.empty()) co_return Result<void>();
-  PartBuilder builder(options_.part_bytes_max, [this](CommitPartPtr part) { hand_on(std::move(part)); });
-  std::vector<std::string> spaces;
-  std::vector<std::int64_t> afters;
-  std::vector<std::int64_t> stamps;
-  std::vector<Sequence> before;
-  for (const FollowerPtr& follower : followers) {
-    builder.follow(follower);
-    spaces.push_back(follower->space);
-    afters.push_back(follower->position.sequence.value);
-    stamps.push_back(static_cast<std::int64_t>(follower->position.stamp.value));
-    before.push_back(follower->position.sequence);
-  }
-  std::string sql = kReadForViewsButLarge;
-  pg::Params params;
-  params.emplace_back(pg::array_text(spaces));
-  params.emplace_back(pg::array_text(afters));
-  params.emplace_back(std::to_string(options_.changes_per_read));
-  params.emplace_back(pg::array_text(stamps));
-  params.emplace_back(std::to_string(options_.part_bytes_max));
-  params.emplace_back(std::to_string(options_.changes_per_read));
-  std::function<bool(const pg::Row&)> on_row = [this, &builder](const pg::Row& row) {
-    builder.add(row);
-    return !stopped_;
-  };
-  auto done = co_await look_.stream_prepared(std::move(sql), std::move(params), std::move(on_row),
-                                             kSilenceShare * options_.time_max);
-  if (!done) co_return done.error();
-  builder.finish();
-  for (const FollowerPtr& follower : followers) {
-    if (follower->is_large && watchlist_.is_current(follower)) large_reader_->read(follower);
-  }
-  auto suspects = watchlist_.settle(followers, before);  // pruned before they were read, another history, or worse
-  if (suspects.empty()) co_return Result<void>();
-  co_return co_await verify(std::move(suspects));
-}
-
-/// Holds positions against the ledger.
-pg::Task<void> Tailer::Runner::verify(std::vector<FollowerPtr> followers) {
-  std::vector<std::string> spaces;
-  std::vector<Position> positions;
-  for (const FollowerPtr& follower : followers) {
-    spaces.push_back(follower->space);
-    positions.push_back(follower->position);
-  }
-  auto found = co_await standings(look_, std::move(spaces), std::move(positions), options_.time_max);
-  if (!found) co_return found.error();
-  for (std::size_t i = 0; i < followers.size(); ++i) check(followers[i], (*found)[i]);
-  co_return Result<void>();
-}
-
-void Tailer::Runner::hand_on(CommitPartPtr part) {
-  if (stopped_) return;
-  ++stats_.parts;
-  stats_.changes += part->changes.size();
-  has_handed_on_ = true;
-  turn_bytes_ += bytes_of(*part);
-  sink_.on_part(std::move(part));
-  if (turn_bytes_ >= options_.turn_bytes_max) end_turn();
-}
-
-void Tailer::Runner::end_turn() {
-  if (!has_handed_on_ || stopped_) return;
-  has_handed_on_ = false;
-  turn_bytes_ = 0;
-  sink_.on_turn();
-}
-
 pg::Task<void> Tailer::Runner::arm() {
   // Where transactions may be prepared viewgate.ring() does not notify.
   std::string sql = "select viewgate.arm_bell()::text, current_setting('max_prepared_transactions') = '0'";
@@ -440,20 +254,6 @@ pg::ConnectOptions Tailer::Runner::connect_options(std::string name) const {
   out.planner_settings = kPlannerSettings;
   out.connect_time_max = options_.time_max;
   return out;
-}
-
-// Stopped by whoever owns this, as the listener is.
-std::shared_ptr<LargeReader> Tailer::Runner::make_large_reader() {
-  LargeReaderOptions options{connect_options("viewgate large"), options_.part_bytes_max,
-                             kSilenceShare * options_.time_max, options_.times.reconnect_max};
-  LargeReaderEvents events;
-  events.on_part = [this](CommitPartPtr part) { hand_on(std::move(part)); };
-  events.on_done = [this](const FollowerPtr& follower) {
-    end_turn();
-    watchlist_.take_back(follower);
-    nap_.cancel();
-  };
-  return std::make_shared<LargeReader>(executor_, std::move(options), std::move(events));
 }
 
 void Tailer::Runner::start_listening() {

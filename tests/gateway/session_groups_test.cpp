@@ -247,5 +247,33 @@ TEST(session_groups, rings_that_hold_too_much_together_are_trimmed_and_nothing_i
   EXPECT_EQ(world.engine.histories.size(), 1U);
 }
 
+TEST(session_groups, rings_of_many_views_stay_within_their_bound_and_who_has_read_to_the_end_does_not_notice) {
+  constexpr int views = 50;
+  SessionOptions options;
+  options.rings_bytes = 4 * 1024;  // far below one segment for each
+  SessionWorld world(options);
+  auto client = world.open();
+  std::vector<GroupSpecPtr> specs;
+  for (int i = 0; i < views; ++i) {
+    const auto owned = subscribe(std::to_string(i), "owned", R"({"owner":"x)" + std::to_string(i) + "\"}");
+    client->say_message(owned);
+    world.run();
+    world.joined(1);
+    world.snapshot(1);
+    specs.push_back(world.spec(owned));
+  }
+  client->take();
+  for (int sequence = 2; sequence <= 5; ++sequence) {
+    std::vector<GroupFramePtr> frames;
+    for (const auto& each : specs) frames.push_back(world.frame(each, sequence, 200));
+    world.deliver(frames, sequence);
+    EXPECT_GT(world.fanout.ring_bytes(), options.rings_bytes);
+    world.pass(milliseconds{1});
+    EXPECT_LE(world.fanout.ring_bytes(), options.rings_bytes);
+    EXPECT_EQ(types(client->take()).size(), std::size_t{views} + 1) << "a commit for each, and where the space is now";
+  }
+  EXPECT_THAT(world.engine.histories, IsEmpty());
+}
+
 }  // namespace
 }  // namespace viewgate::gateway::testing

@@ -85,6 +85,22 @@ TEST_F(TailerTest, a_connection_that_breaks_inside_a_commit_goes_on_where_it_was
   expect_caught_up({"s1"});
 }
 
+TEST_F(TailerTest, a_read_that_a_lock_on_the_log_refuses_is_made_when_it_is_free) {
+  start();
+  watch("s1");
+  PgSession space(conninfo_);
+  space.run("begin; select viewgate.lock_space('s1')");
+  session_.run(append("s1", 1));
+  PgSession table(conninfo_);
+  table.run("begin; lock table viewgate.changes in access exclusive mode");  // as VACUUM FULL does
+  space.run("rollback");
+  ASSERT_TRUE(loop_.until([&] { return tailer_->stats().conflicts > 0; })) << "looks go on, reads do not";
+  EXPECT_EQ(sink_.head("s1"), 0);
+  table.run("rollback");
+  EXPECT_TRUE(reaches("s1", 1)) << "though nothing is written there any more";
+  EXPECT_EQ(sink_.degraded, 0);
+}
+
 TEST_F(TailerTest, another_history_is_told_and_followed_from_its_head) {
   start();
   watch("s1");

@@ -223,6 +223,20 @@ TEST_F(TailerLarge, it_goes_on_where_it_was_whichever_connection_breaks) {
   }
 }
 
+TEST_F(TailerLarge, it_is_read_also_where_the_connection_that_told_of_it_breaks_before_it_has_told_all) {
+  bool is_cut = false;
+  sink_.when_part = [&](const ledger::CommitPart& part) {
+    if (part.space == "small" && !std::exchange(is_cut, true)) terminate("viewgate tail");
+  };
+  // Two spaces, told by one look: the large one is put aside, then the connection breaks in the middle of the other.
+  session_.run(
+      "insert into big select i, case when i <= 8000 then 'large' else 'small' end, repeat('x', 400) from "
+      "generate_series(1, 12900) i");
+  expect_caught_up({"large", "small"});
+  EXPECT_TRUE(is_cut);
+  EXPECT_EQ(sink_.degraded, 1);
+}
+
 TEST_F(TailerTest, a_commit_of_many_changes_comes_in_bounded_parts_ordered_by_key) {
   session_.run("create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space')");
   TailerOptions options = quick();
