@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "ledger/grants.hpp"
 #include "ledger/migrate.hpp"
 #include "ledger/pg/connection.hpp"
 #include "ledger/preflight.hpp"
@@ -69,19 +70,6 @@ from pg_stat_replication where state = 'streaming')";
 constexpr const char* kConnections = R"(
 select case when used > 0.8 * most then 'warn' else 'ok' end, format('%s of %s connections in use; a node keeps six and takes up to twenty', used, most)
 from (select count(*) as used, current_setting('max_connections')::int as most from pg_stat_activity where backend_type = 'client backend') c)";
-
-constexpr const char* kRoles = R"(
-select case when r.rolsuper or pg_has_role(n.nspowner, 'usage') then 'ok' else 'fail' end,
-       format('%s %s the schema of %s', current_user, case when r.rolsuper or pg_has_role(n.nspowner, 'usage') then 'has' else
-              'is no member of the role that owns' end, n.nspowner::regrole)
-from pg_namespace n, pg_roles r where n.nspname = 'viewgate' and r.rolname = current_user
-union all
-select 'fail', 'everybody may use the schema: revoke all on schema viewgate from public'
-from pg_namespace n, aclexplode(n.nspacl) a where n.nspname = 'viewgate' and a.grantee = 0
-union all
-select 'warn', format('%s may %s viewgate.%s: the log holds all values', case a.grantee when 0 then 'everybody' else a.grantee::regrole::text end, a.privilege_type, c.relname)
-from pg_class c join pg_namespace n on n.oid = c.relnamespace, aclexplode(c.relacl) a
-where n.nspname = 'viewgate' and c.relkind = 'r' and a.grantee <> c.relowner)";
 
 constexpr const char* kCaptures = R"(
 select case when k.capture is distinct from 0 and k.state = 'ok' and viewgate.triggers_of(k.relation) is not null then 'ok' else 'fail' end,
@@ -190,9 +178,9 @@ select 'ok', format('space %L keeps %s commits, about %s, and had %s in the last
                     pg_size_pretty(p.commits * s.per_commit), p.of_day)
 from (select * from pace p where p.commits >= 1000 order by p.commits desc limit 3) p, size s)";
 
-constexpr Check kLedgerChecks[] = {{"roles", kRoles},     {"captures", kCaptures},  {"log", kLog},
-                                   {"history", kHistory}, {"origin", kOrigin},      {"waiting", kWaiting},
-                                   {"clock", kClock},     {"retention", kRetention}};
+constexpr Check kLedgerChecks[] = {{"captures", kCaptures},  {"log", kLog},         {"history", kHistory},
+                                   {"origin", kOrigin},      {"waiting", kWaiting}, {"clock", kClock},
+                                   {"retention", kRetention}};
 
 class Doctor {
  public:
@@ -218,6 +206,8 @@ class Doctor {
   }
 
   pg::Task<void> examine_ledger() {
+    const std::string roles = examine_roles_sql();
+    co_await ask("roles", roles.c_str());
     for (const Check& check : kLedgerChecks) co_await ask(check.name, check.sql);
     pg::Params budget;
     budget.emplace_back(std::to_string(options_.disk_bytes));

@@ -125,6 +125,55 @@ TEST_F(Grants, what_a_role_was_granted_before_and_does_not_need_is_revoked) {
   EXPECT_THAT(grant({}), ::testing::Not(HasSubstr("revoke "))) << "nothing is left to be taken";
 }
 
+TEST_F(Grants, the_doctor_finds_that_role_right_and_names_what_it_lacks_or_has_beyond) {
+  Line owned(line.cluster());
+  owned.sql("create role gateway_of_the_doctor login");
+  const Finished printed =
+      run({program("viewgate"), "grants", "--role", "gateway_of_the_doctor", "--database", owned.database()});
+  std::istringstream statements(printed.output);
+  for (std::string each; std::getline(statements, each);) owned.sql(each);
+  const auto examine = [&](const std::string& more = " user=gateway_of_the_doctor") {
+    return run({program("viewgate"), "doctor", "--database", owned.database() + more});
+  };
+  // What the doctor says of roles, line by line: those of other tests are on the same server, not in this database.
+  const auto of_roles = [](const Finished& found) {
+    std::string out;
+    std::istringstream lines(found.output);
+    for (std::string each; std::getline(lines, each);) out += each.substr(5, 7) == "roles: " ? each + "\n" : "";
+    return out;
+  };
+  Finished found = examine();
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_EQ(of_roles(found), "ok   roles: gateway_of_the_doctor is no owner and has all that serving needs\n");
+  EXPECT_EQ(found.output.find("could not be looked at"), std::string::npos) << found.output;
+  found = examine("");
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_THAT(of_roles(found), HasSubstr("ok   roles: gateway_of_the_doctor has what `viewgate grants` prints\n"));
+  EXPECT_THAT(of_roles(found), ::testing::Not(HasSubstr("warn")));
+
+  owned.sql("revoke insert on viewgate.commits from gateway_of_the_doctor");
+  found = examine();
+  EXPECT_EQ(found.status, 1);
+  EXPECT_THAT(of_roles(found), HasSubstr("fail roles: gateway_of_the_doctor lacks insert on viewgate.commits: run what "
+                                         "`viewgate grants --role gateway_of_the_doctor` prints, as "));
+  owned.sql("grant insert on viewgate.commits to gateway_of_the_doctor");
+  owned.sql("grant truncate on viewgate.changes to gateway_of_the_doctor");
+  found = examine();
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_THAT(of_roles(found),
+              HasSubstr("warn roles: gateway_of_the_doctor has more than serving needs: truncate on "
+                        "viewgate.changes; what `viewgate grants --role gateway_of_the_doctor` prints"));
+  // A captured table is as much a part of it as our own.
+  owned.sql("revoke truncate on viewgate.changes from gateway_of_the_doctor");
+  owned.sql("revoke select on items from gateway_of_the_doctor");
+  EXPECT_THAT(of_roles(examine()), HasSubstr("lacks select on public.items:"));
+  owned.sql("create role reader_of_the_log");
+  owned.sql("grant select on viewgate.commits, viewgate.changes to reader_of_the_log");
+  EXPECT_THAT(of_roles(examine("")),
+              HasSubstr("warn roles: reader_of_the_log has select on viewgate.changes; select on "
+                        "viewgate.commits: the log holds all values\n"));
+}
+
 TEST_F(Grants, a_space_that_cannot_be_pruned_is_told_and_keeps_no_other_from_it) {
   Line owned(line.cluster());
   const std::string bad = owned.new_space();

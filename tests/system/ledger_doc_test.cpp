@@ -160,7 +160,7 @@ TEST_F(LedgerDoc, the_doctor_names_what_is_wrong) {
   for (const char* line : {"fail log: space 'acme': of commits 1 to 5 1 are missing",
                            "fail history: space 'acme', commit 5: the change of public.orders [7] does not begin where",
                            "fail captures: public.orders: a trigger of it is missing",
-                           "warn roles: everybody may SELECT viewgate.changes"}) {
+                           "warn roles: everybody may select on viewgate.changes"}) {
     EXPECT_THAT(found.output, HasSubstr(line));
   }
   const Finished none = run({program("viewgate"), "doctor", "--database", durable_cluster().create_empty_database()});
