@@ -12,6 +12,8 @@ namespace {
 
 using Rows = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
+constexpr std::string_view insufficient_privilege = "42501";
+
 std::string one_line(const char* text) {
   std::string line = text == nullptr ? "" : text;
   while (!line.empty() && line.back() == '\n') line.pop_back();
@@ -89,13 +91,25 @@ Result<void> apply(PGconn* connection, const Migration& migration) {
   return {};
 }
 
+/// A node's role is no owner: what it may not do is somebody else's to do before it starts.
+Error not_ours(PGconn* connection, int found, const std::string& refusal) {
+  const std::string has = found == 0 ? "there is no schema viewgate in this database"
+                                     : "the schema viewgate has version " + std::to_string(found) +
+                                           ", and this program's is " + std::to_string(schema_version());
+  return Error{errc::wrong_schema_version, std::string(insufficient_privilege),
+               has + "; " + PQuser(connection) +
+                   " may not change that: run `viewgate migrate` as the schema's owner (" + refusal + ")"};
+}
+
 Result<void> apply_missing(PGconn* connection) {
   auto found = compare(connection);
   if (!found) return found.error();
   for (const Migration& migration : migrations()) {
     if (migration.version <= *found) continue;
     auto applied = apply(connection, migration);
-    if (!applied) return applied;
+    if (applied) continue;
+    if (applied.error().sqlstate != insufficient_privilege) return applied;
+    return not_ours(connection, *found, applied.error().detail);
   }
   return {};
 }

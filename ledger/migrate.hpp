@@ -31,6 +31,7 @@ struct Migration {
 [[nodiscard]] Result<int> schema_version_of(const std::string& conninfo);
 
 /// Applies what is missing, in one transaction under an advisory lock. Blocking; the connection must be idle.
+/// wrong_schema_version also where something is missing and the role may not make it.
 [[nodiscard]] Result<void> migrate(pg_conn* connection);
 
 /// The same over a connection of its own. unavailable where there is none.

@@ -80,6 +80,21 @@ TEST_F(Start, row_58_a_schema_of_another_version_is_refused) {
   expect_one_line(serve(database), schema_version, "version");
 }
 
+TEST_F(Start, row_58_an_older_schema_is_its_owners_to_migrate) {
+  const std::string database = cluster.create_empty_database();
+  PgSession owner(database);
+  owner.run("do $$ begin create role node_of_the_start login; exception when duplicate_object then null; end $$");
+  const std::string node = database + " user=node_of_the_start";
+  expect_one_line(serve(node), schema_version,
+                  "there is no schema viewgate in this database; node_of_the_start may not");
+  ASSERT_EQ(run({program("viewgate"), "migrate", "--database", database}).status, 0);
+  owner.run(
+      "grant usage on schema viewgate to node_of_the_start;"
+      "grant select on viewgate.schema_version to node_of_the_start;"
+      "delete from viewgate.schema_version");
+  expect_one_line(serve(node), schema_version, "run `viewgate migrate` as the schema's owner");
+}
+
 TEST_F(Start, wrong_settings_are_all_told_at_once) {
   const Finished finished =
       serve("dbname=x", {"--time-hello", "soon", "--threads", "1000", "--auth-algorithm", "none"});
