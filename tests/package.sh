@@ -81,6 +81,12 @@ echo "── a changed configuration outlives another installation and a removal
 inside sh -c 'echo "# mine" >> /etc/viewgate/viewgate.toml'
 inside apt-get install -y -q --reinstall /tmp/viewgate.deb >"$dir/install.log" 2>&1 || { tail -20 "$dir/install.log"; fail "cannot be installed again"; }
 inside grep -q '^# mine$' /etc/viewgate/viewgate.toml || fail "an update overwrites the configuration"
+inside sh -c 'chgrp root /etc/viewgate/viewgate.toml && chmod 0600 /etc/viewgate/viewgate.toml && cp -p /etc/viewgate/viewgate.toml /srv'
+inside apt-get install -y -q --reinstall /tmp/viewgate.deb >"$dir/install.log" 2>&1 || { tail -20 "$dir/install.log"; fail "cannot be installed again"; }
+[ "$(inside stat -c '%U %G %a' /etc/viewgate/viewgate.toml)" = "root root 600" ] || fail "an update changes rights that an operator chose"
+inside rm /etc/viewgate/viewgate.toml
+inside apt-get install -y -q --reinstall /tmp/viewgate.deb >"$dir/install.log" 2>&1 || { tail -20 "$dir/install.log"; fail "a deleted configuration breaks an update"; }
+inside mv /srv/viewgate.toml /etc/viewgate/viewgate.toml
 inside apt-get remove -y -q viewgate >"$dir/install.log" 2>&1 || { tail -20 "$dir/install.log"; fail "cannot be removed"; }
 [ ! -e "$dir/usr/bin/viewgate" ] || fail "the program stays"
 inside grep -q '^# mine$' /etc/viewgate/viewgate.toml || fail "a removal takes the configuration"
