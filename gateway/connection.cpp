@@ -64,7 +64,7 @@ void Connection::wait_readable() {
 void Connection::on_readable() {
   const Now now = Now::read();
   for (int i = 0; i < reads_per_turn; ++i) {
-    const auto count = receive(host_.read_buffer);
+    const auto count = receive(host_.read_buffer, now);
     if (!count) return end();
     if (*count == 0) break;
     if (!take(std::span(host_.read_buffer).first(*count), now)) return;
@@ -76,8 +76,12 @@ void Connection::on_readable() {
 }
 
 /// Bytes that came, 0 where none are there. Absent: the connection has ended.
-std::optional<std::size_t> Connection::receive(std::span<char> into) {
-  if (tls_) return tls_->read(into);
+std::optional<std::size_t> Connection::receive(std::span<char> into, Now now) {
+  if (tls_) {
+    const auto count = tls_->read(into, now.steady);
+    if (!count && tls_->is_flood()) host_.fanout.tally().count_limit(Limit::messages);
+    return count;
+  }
   boost::system::error_code error;
   const std::size_t count = socket_.read_some(asio::buffer(into.data(), into.size()), error);
   if (error == asio::error::would_block) return 0;

@@ -116,7 +116,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   void write(std::span<const std::string_view> pieces);
   void reset();
   void keep(std::span<const std::string_view> pieces, std::size_t written);
-  [[nodiscard]] std::optional<std::size_t> receive(std::span<char> into);
+  [[nodiscard]] std::optional<std::size_t> receive(std::span<char> into, Now now);
   [[nodiscard]] std::optional<std::size_t> send(std::span<const std::string_view> pieces);
   void say_nothing_more();
 

@@ -15,6 +15,7 @@ namespace viewgate::gateway {
 namespace {
 
 constexpr std::size_t record_bytes = SSL3_RT_MAX_PLAIN_LENGTH;
+constexpr std::chrono::seconds rate_window{1};
 
 struct FreeOpenssl {
   void operator()(BIO* bio) const { BIO_free(bio); }
@@ -84,6 +85,8 @@ void TlsIdentity::renew(std::string_view certificates, std::string_view key) {
   // Of 1.2 only what keeps a recorded conversation secret when the key is lost later, and authenticates as it encrypts.
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  // OpenSSL would by itself read on behind a record without data, as long as there is one: here others have their turn first.
+  SSL_CTX_clear_mode(raw, SSL_MODE_AUTO_RETRY);
   // No session is resumed: the key of 1.2's tickets would open what was recorded for as long as the context lives, and a
   // cache would be memory that strangers fill.
   SSL_CTX_set_num_tickets(raw, 0);
@@ -114,24 +117,49 @@ void TlsStream::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 TlsStream::TlsStream(const TlsContext& context, int socket, const Correlation& who)
     : who_(who), ssl_(SSL_new(context.get())) {
   failed_ = !ssl_ || SSL_set_fd(ssl_.get(), socket) != 1;
-  if (!failed_) SSL_set_accept_state(ssl_.get());
+  if (failed_) return;
+  SSL_set_accept_state(ssl_.get());
+  SSL_set_msg_callback(ssl_.get(), &TlsStream::on_message);
+  SSL_set_msg_callback_arg(ssl_.get(), this);
+  BIO_set_callback_ex(SSL_get_rbio(ssl_.get()), &TlsStream::on_bio);
+  BIO_set_callback_arg(SSL_get_rbio(ssl_.get()), reinterpret_cast<char*>(this));
 }
 
 TlsStream::~TlsStream() = default;
 
+/// Counts each record that comes, by its header; `read` takes off those that had data.
+void TlsStream::on_message(int written, int, int kind, const void*, std::size_t, ssl_st*, void* self) {
+  if (written == 0 && kind == SSL3_RT_HEADER) ++static_cast<TlsStream*>(self)->bare_records_;
+}
+
+/// Refuses to read on in a flood: behind a handshake that it refuses at 1.2, OpenSSL goes on inside one call whatever its mode.
+long TlsStream::on_bio(bio_st* bio, int operation, const char*, std::size_t, int, long, int result, std::size_t*) {
+  if (operation != BIO_CB_READ || !reinterpret_cast<const TlsStream*>(BIO_get_callback_arg(bio))->is_flood())
+    return result;
+  BIO_clear_retry_flags(bio);
+  return 0;
+}
+
 /// One line for each connection that was none, with OpenSSL's own constant reason.
 void TlsStream::fail() {
-  const char* const reason = ERR_reason_error_string(ERR_peek_error());
+  const char* const reason = is_flood() ? "too many records without data" : ERR_reason_error_string(ERR_peek_error());
   if (std::exchange(failed_, true) || reason == nullptr) return;
   log::write_sparingly(log::Level::info, "tls_failed", {who_.connection_field(), {"reason", reason}});
 }
 
-std::optional<std::size_t> TlsStream::read(std::span<char> into) {
+std::optional<std::size_t> TlsStream::read(std::span<char> into, std::chrono::steady_clock::time_point now) {
   if (failed_) return std::nullopt;
+  if (now - window_ >= rate_window) {
+    window_ = now;
+    bare_records_ = 0;
+  }
   ERR_clear_error();
   const int count = SSL_read(ssl_.get(), into.data(), static_cast<int>(into.size()));
   wants_write_ = false;
-  if (count > 0) return static_cast<std::size_t>(count);
+  if (count > 0) {
+    if (bare_records_ > 0) --bare_records_;
+    return static_cast<std::size_t>(count);
+  }
   switch (SSL_get_error(ssl_.get(), count)) {
     case SSL_ERROR_WANT_READ:
       return 0;

@@ -5,6 +5,7 @@
 // socket from where it lies and only the rest is kept. OpenSSL's own non-blocking calls fit that, and nothing else.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include "gateway/correlation.hpp"
 
+struct bio_st;      // OpenSSL's BIO
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 struct ssl_st;      // OpenSSL's SSL
 
@@ -49,9 +51,11 @@ class TlsStream {
   TlsStream& operator=(const TlsStream&) = delete;
 
   /// Decrypted bytes, and the handshake on the way; 0: the socket has no more at present, or (`wants_write`) must take some first.
-  /// Absent: the connection has ended or is none of TLS. `into`: at least 16 KiB, so that nothing stays behind in OpenSSL.
-  [[nodiscard]] std::optional<std::size_t> read(std::span<char> into);
+  /// Absent: the connection has ended, is none of TLS, or `is_flood`. `into`: at least 16 KiB, so that nothing stays behind in OpenSSL.
+  [[nodiscard]] std::optional<std::size_t> read(std::span<char> into, std::chrono::steady_clock::time_point now);
   [[nodiscard]] bool wants_write() const { return wants_write_; }
+  /// More records without data came in a second than anybody has use for: new keys again and again, handshakes that are refused.
+  [[nodiscard]] bool is_flood() const { return bare_records_ > bare_records_per_second; }
 
   /// How much was taken; less than all: the socket is full, and the next call must begin with the rest. Absent: broken.
   [[nodiscard]] std::optional<std::size_t> write(std::span<const std::string_view> pieces);
@@ -65,9 +69,17 @@ class TlsStream {
   };
   [[nodiscard]] std::optional<std::size_t> write(std::string_view bytes);
   void fail();
+  static void on_message(int written, int version, int kind, const void* bytes, std::size_t size, ssl_st* ssl,
+                         void* self);
+  static long on_bio(bio_st* bio, int operation, const char* bytes, std::size_t size, int, long, int result,
+                     std::size_t* processed);
+
+  static constexpr std::size_t bare_records_per_second = 100;  // a handshake has fewer than ten
 
   const Correlation& who_;
   std::unique_ptr<ssl_st, Free> ssl_;
+  std::chrono::steady_clock::time_point window_;
+  std::size_t bare_records_ = 0;  // in the window
   bool wants_write_ = false;
   bool failed_ = false;
 };

@@ -1,8 +1,10 @@
 // TLS on the public port: which versions, what it makes of everything that is none, a certificate that is renewed under
 // connections that stay, and the same stream as without.
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 #include "loadtest/process_use.hpp"
 #include "row_test.hpp"
@@ -131,6 +133,26 @@ TEST_F(Tls, row_19_handshakes_that_stand_still_are_cut_and_bounded_in_memory) {
   EXPECT_LT(gateway.rss_bytes(), before + memory_factor * (many * each_max + (std::uint64_t{32} << 20)));
   for (auto& each : still) EXPECT_TRUE(each->wait_closed());
   EXPECT_TRUE(eventually([&] { return gateway.client_sockets() == 0; }));
+}
+
+TEST_F(Tls, floods_of_records_without_data_are_cut_and_keep_nobody_waiting) {
+  GatewayOptions one_thread = options();
+  one_thread.set("--threads", "1");
+  one_thread.set("--time-handshake", "1h");  // it is not what ends them
+  GatewayProcess gateway(one_thread);
+  TlsGate gate(gateway.port());
+  constexpr int few = 50, many = 20'000;
+  std::atomic<bool> is_over = false;
+  auto floods = std::async(std::launch::async, [&] {
+    std::string answer;
+    while (answer.empty() && !is_over) answer = answer_after_key_updates(gateway.port(), many);
+    return answer;
+  });
+  expect_a_good_client_works(line, gate.port());
+  EXPECT_TRUE(eventually([&] { return gateway.log().find("too many records without data") != std::string::npos; }));
+  is_over = true;
+  EXPECT_EQ(floods.get(), "");
+  EXPECT_THAT(answer_after_key_updates(gateway.port(), few), HasSubstr("200 OK")) << "who changes keys now and then";
 }
 
 TEST_F(Tls, a_renewed_certificate_is_shown_to_new_connections_and_the_old_ones_go_on) {

@@ -71,6 +71,31 @@ TlsMeeting meet(std::uint16_t port, TlsVersion version) {
   return out;
 }
 
+std::string answer_after_key_updates(std::uint16_t port, int count) {
+  constexpr int at_once = 100;
+  constexpr std::string_view request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION);
+  RawSocket socket(port);
+  const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(context.get()), SSL_free);
+  SSL_set_fd(ssl.get(), socket.fd());
+  if (SSL_connect(ssl.get()) != 1) throw std::runtime_error("the handshake failed");
+  SSL_set0_wbio(ssl.get(), BIO_new(BIO_s_mem()));
+  for (int i = 1; i <= count; ++i) {
+    SSL_key_update(ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    if (SSL_do_handshake(ssl.get()) != 1) throw std::runtime_error("a key cannot be changed");
+    if (i == count) SSL_write(ssl.get(), request.data(), static_cast<int>(request.size()));
+    if (i % at_once > 0 && i < count) continue;
+    char* bytes = nullptr;
+    const long size = BIO_get_mem_data(SSL_get_wbio(ssl.get()), &bytes);
+    if (!socket.send(std::string_view(bytes, static_cast<std::size_t>(size)))) return {};
+    static_cast<void>(BIO_reset(SSL_get_wbio(ssl.get())));
+  }
+  std::array<char, 1000> answer{};
+  const int size = SSL_read(ssl.get(), answer.data(), static_cast<int>(answer.size()));
+  return size > 0 ? std::string(answer.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
 class TlsGate::Loop {
  public:
   Loop(std::uint16_t port, const std::string& source)

@@ -22,6 +22,9 @@ struct TlsMeeting {
 /// One handshake that offers this version and no other; at 1.2 also asks for another one afterwards.
 TlsMeeting meet(std::uint16_t port, TlsVersion version);
 
+/// Agrees on 1.3, changes its keys so often, then asks for /healthz. The answer; empty: the other side ended it instead.
+std::string answer_after_key_updates(std::uint16_t port, int count);
+
 /// Listens on a plain port and carries the bytes of each connection over TLS to `port`.
 class TlsGate {
  public:
