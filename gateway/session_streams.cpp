@@ -125,7 +125,10 @@ void Session::start_anew(std::vector<SubscriptionName> names, ResetReason reason
 
 // Time.
 
-void Session::on_written(Now) { blocked_since_.reset(); }
+void Session::on_written(Now now) {
+  // What is due only while nothing is in its way, such as the heartbeat, may be due by now.
+  if (std::exchange(blocked_since_, std::nullopt)) next_tick_ = std::min(next_tick_, now.steady);
+}
 
 void Session::on_blocked(Now now) {
   if (blocked_since_) return;
@@ -190,10 +193,11 @@ Session::Time Session::deadline(Now now) const {
   Time out = heard_at_ + options.silence;
   if (phase_ == Phase::hello) out = std::min(out, opened_at_ + options.hello_time);
   if (message_since_) out = std::min(out, *message_since_ + options.message_time);
-  if (blocked_since_) return std::min(out, *blocked_since_ + options.no_progress);
+  if (blocked_since_) out = std::min(out, *blocked_since_ + options.no_progress);
   if (phase_ != Phase::open) return out;
   for (const auto& each : streams_) out = std::min(out, each->reading_deadline(now.steady).value_or(out));
-  out = std::min(out, std::min(sent_at_, std::max(heard_at_, pinged_at_)) + options.heartbeat);
+  const Time quiet_since = blocked_since_ ? now.steady : std::min(sent_at_, std::max(heard_at_, pinged_at_));
+  out = std::min(out, quiet_since + options.heartbeat);
   // The wall clock may be set: the token's end is looked at at least once in a heartbeat, which is what `out` is now.
   const auto expiry = principal_.expires_at - now.wall;
   const auto warning = warned_of_expiry_ ? expiry : expiry - options.expiry_warning;

@@ -146,6 +146,38 @@ TEST(session_protocol, row_25_the_end_of_the_token_is_told_before_and_is_4004) {
   EXPECT_EQ(client->close_code, 4004);
 }
 
+TEST(session_protocol, row_25_who_reads_nothing_ends_with_its_token_all_the_same) {
+  SessionOptions options;
+  options.no_progress = std::chrono::minutes{10};
+  SessionWorld world(options);
+  auto client = world.open();
+  const auto live_until = [&](std::chrono::sys_seconds end) {
+    while (world.now.wall < end) {
+      world.pass(std::min<std::chrono::milliseconds>(
+          seconds{20}, std::chrono::ceil<std::chrono::milliseconds>(end - world.now.wall)));
+      client->say_message(Pong{});
+    }
+  };
+  const auto end = std::chrono::floor<seconds>(world.now.wall) + std::chrono::hours{1};
+  live_until(end - seconds{70});
+  client->stalled = true;
+  client->session->on_blocked(world.now);
+  live_until(end - seconds{61});
+  client->session->on_written(world.now);
+  EXPECT_LE(client->session->next_tick(), world.now.steady) << "what waited for room may be due";
+  client->session->on_blocked(world.now);
+  world.pass(seconds{0});
+  EXPECT_LE(client->session->next_tick(), world.now.steady + seconds{1}) << "the end is to be told beforehand";
+  live_until(end - seconds{5});
+  world.pass(seconds{5});
+  EXPECT_EQ(client->session->state(), "closing");
+  client->stalled = false;
+  client->documents.clear();
+  client->flush(world.now);
+  EXPECT_EQ(client->close_code, 4004);
+  EXPECT_THAT(client->take(), ::testing::Contains(HasSubstr("auth_expiring")));
+}
+
 TEST(session_protocol, row_30_and_31_what_is_no_object_of_this_protocol_is_4000) {
   for (const auto* text : {"nonsense", "{} {}", "[]", R"({"type":"pong","type":"pong"})"}) {
     SessionWorld world;
