@@ -1,5 +1,7 @@
 #include "ledger/mutation_write.hpp"
 
+#include <algorithm>
+
 #include "ledger/planted.hpp"
 
 namespace viewgate::ledger {
@@ -7,7 +9,7 @@ namespace {
 
 constexpr const char* kOpen =
     "select what, nth, n, m, a, b, c from viewgate.open_mutations($1::text[], $2::int[], $3::text[], $4::bigint[], "
-    "$5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::bigint)";
+    "$5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::bigint, $11)";
 
 constexpr const char* kWrite =
     "select viewgate.write_mutations($1::text[], $2::int[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], "
@@ -18,7 +20,7 @@ constexpr const char* kWrite =
 
 constexpr const char* kOpenOne =
     "select what, nth, n, m, a, b, c from viewgate.open_mutation($1, $2, $3::bigint, $4, $5, $6, $7::text[], "
-    "$8::bigint)";
+    "$8::bigint, $9)";
 
 constexpr const char* kWriteOne =
     "select viewgate.write_mutation($1, $2::bigint, $3, $4, $5::bigint, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
@@ -211,14 +213,15 @@ pg::Statement write_all(const MutationBatch& batch, const MutationPlan& plan) {
 
 }  // namespace
 
-std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds,
-                                      std::chrono::milliseconds shared_lock_time_max) {
+std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds, LockTimes times) {
   std::vector<pg::Statement> out;
   out.emplace_back().sql = "begin isolation level read committed";
   if (batch.spaces.size() > 1) {
-    out.emplace_back().sql = "set local lock_timeout = " + std::to_string(shared_lock_time_max.count());
+    out.emplace_back().sql = "set local lock_timeout = " + std::to_string(times.shared_max.count());
+    times.record_max = std::min(times.record_max, times.shared_max);
   }
   out.push_back(is_single(batch) ? open_one(batch, bounds) : open_all(batch, bounds));
+  out.back().params.emplace_back(std::to_string(times.record_max.count()));
   return out;
 }
 

@@ -11,9 +11,15 @@
 
 namespace viewgate::ledger {
 
-/// begin, and viewgate.open_mutations, or open_mutation for one request of one mutation. Where there are several spaces, a lock is waited for only so long.
+/// How long is waited for other locks than that of a single space, which has the connection's time.
+struct LockTimes {
+  std::chrono::milliseconds shared_max{};  ///< where there are several spaces, for each lock
+  std::chrono::milliseconds record_max{};  ///< for each record
+};
+
+/// begin, and viewgate.open_mutations, or open_mutation for one request of one mutation.
 [[nodiscard]] std::vector<pg::Statement> opening_of(const MutationBatch& batch, const MutationBounds& bounds,
-                                                    std::chrono::milliseconds shared_lock_time_max);
+                                                    LockTimes times);
 
 /// What their rows say.
 [[nodiscard]] MutationState state_of(const pg::Rows& rows, const MutationBatch& batch);

@@ -38,6 +38,8 @@ MutationQueueLimits queue_limits(const MutatorOptions& options) {
 /// Passes by itself: the same transaction may succeed when it is run again.
 bool is_passing(errc code) { return code == errc::retry || code == errc::unavailable || code == errc::timeout; }
 
+constexpr const char* kLockNotAvailable = "55P03";
+
 /// Data that the database does not take (class 22) is the request's fault, whatever its form looked like.
 Error as_answer(Error error) {
   if (error.code == errc::rejected && error.sqlstate.starts_with("22")) error.code = errc::invalid_mutation;
@@ -105,7 +107,8 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
   void start_lane();
   asio::awaitable<void> write(PendingBatch& batch);
   asio::awaitable<void> write_singly(PendingBatch& batch);
-  pg::Task<MutationPlan> write_again(PendingBatch& batch);
+  pg::Task<MutationPlan> write_again(PendingBatch& batch, int held_attempts_max);
+  [[nodiscard]] bool is_record_held(const Error& error, Clock::duration waited) const;
   pg::Task<MutationPlan> write_once(PendingBatch& batch);
   void answer(PendingBatch& batch, MutationPlan plan);
   void fail(PendingBatch& batch, const Error& error);
@@ -145,11 +148,13 @@ asio::awaitable<void> Mutator::Work::run_lane(std::shared_ptr<Work> self) {
 }
 
 /// A batch that the database refuses for good is run again in smaller ones, down to single requests: one must not take
-/// the others with it.
+/// the others with it. So is one of which an append has a record: who does not ask for that one does not wait for it.
 asio::awaitable<void> Mutator::Work::write(PendingBatch& batch) {
   const std::vector<std::string> spaces = batch.content.spaces;
   const bool is_shared = spaces.size() > 1;
-  auto plan = co_await write_again(batch);
+  const bool is_one = batch.pending.size() == 1;
+  const Clock::time_point begun = Clock::now();
+  auto plan = co_await write_again(batch, is_one ? options_.attempts_max : 1);
   if (stopped_) co_return;
   if (plan) {
     answer(batch, std::move(*plan));
@@ -157,10 +162,10 @@ asio::awaitable<void> Mutator::Work::write(PendingBatch& batch) {
     // Each space gets a transaction of its own, so that what holds one up, or is wrong with it, is no affair of the others.
     queue_.keep_alone(spaces);
     queue_.give_back(batch, 0);
-  } else if (is_passing(plan.error().code) || batch.pending.size() == 1) {
-    fail(batch, as_answer(plan.error()));
-  } else {
+  } else if (!is_one && (is_record_held(plan.error(), Clock::now() - begun) || !is_passing(plan.error().code))) {
     co_await write_singly(batch);
+  } else {
+    fail(batch, as_answer(plan.error()));
   }
   if (stopped_) co_return;
   queue_.finish(spaces);
@@ -172,7 +177,7 @@ asio::awaitable<void> Mutator::Work::write_singly(PendingBatch& batch) {
     std::vector<PendingMutation> one;
     one.push_back(std::move(pending));
     PendingBatch single = batch_of(std::move(one));
-    auto plan = co_await write_again(single);
+    auto plan = co_await write_again(single, 1);
     if (stopped_) co_return;
     if (plan) {
       answer(single, std::move(*plan));
@@ -182,11 +187,18 @@ asio::awaitable<void> Mutator::Work::write_singly(PendingBatch& batch) {
   }
 }
 
-pg::Task<MutationPlan> Mutator::Work::write_again(PendingBatch& batch) {
+/// Somebody has a record, not the space: that would have been waited for longer.
+bool Mutator::Work::is_record_held(const Error& error, Clock::duration waited) const {
+  return error.sqlstate == kLockNotAvailable && waited < options_.lock_time_max;
+}
+
+pg::Task<MutationPlan> Mutator::Work::write_again(PendingBatch& batch, int held_attempts_max) {
   const Clock::time_point end = Clock::now() + options_.time_max;
   for (int attempt = 1;; ++attempt) {
+    const Clock::time_point begun = Clock::now();
     auto plan = co_await settled(write_once(batch));
     if (plan || stopped_ || attempt >= options_.attempts_max || Clock::now() >= end) co_return plan;
+    if (attempt >= held_attempts_max && is_record_held(plan.error(), Clock::now() - begun)) co_return plan;
     const bool is_shared = batch.content.spaces.size() > 1;
     const errc why = plan.error().code;
     if (is_shared ? why != errc::unavailable : !is_passing(why)) co_return plan;
@@ -201,7 +213,8 @@ pg::Task<MutationPlan> Mutator::Work::write_once(PendingBatch& batch) {
   pg::Connection& connection = **lease;
   ++stats_.transactions;
 
-  std::vector<pg::Statement> opening = opening_of(batch.content, bounds_, options_.shared_lock_time_max);
+  const LockTimes times{options_.shared_lock_time_max, options_.record_lock_time_max};
+  std::vector<pg::Statement> opening = opening_of(batch.content, bounds_, times);
   auto opened = co_await connection.exec_all_prepared(std::move(opening), options_.time_max);
   if (!opened) {
     if (connection.is_open()) co_await connection.exec_script("rollback", options_.time_max);

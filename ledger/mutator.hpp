@@ -40,9 +40,10 @@ struct MutatorOptions {
   std::size_t effect_bytes_max = std::size_t{16} * 1024 * 1024;
   int attempts_max = 3;
   std::chrono::milliseconds lock_time_max{5000};
-  std::chrono::milliseconds shared_lock_time_max{50};  ///< of a transaction of several spaces
-  std::chrono::milliseconds idle_time_max{5000};       ///< how long a stopped process may hold a space's lock
-  std::chrono::milliseconds time_max{10000};           ///< for a connection or an answer
+  std::chrono::milliseconds shared_lock_time_max{50};   ///< of a transaction of several spaces
+  std::chrono::milliseconds record_lock_time_max{250};  ///< for a record that an append has; its space waits as long
+  std::chrono::milliseconds idle_time_max{5000};        ///< how long a stopped process may hold a space's lock
+  std::chrono::milliseconds time_max{10000};            ///< for a connection or an answer
 };
 
 /// What happened so far.

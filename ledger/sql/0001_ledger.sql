@@ -1039,16 +1039,17 @@ declare
   parts bigint[];
   named jsonb;
 begin
-  perform viewgate.number($1);
   if exists (select from viewgate.records r where r.space = wanted and r.collection = $2 and r.key = of_key)
      or viewgate.is_in_table($2, of_key) then
     raise exception using errcode = 'VG006',
       message = format('record %s of %s still exists: delete it, then erase its history', of_key, $2);
   end if;
+  perform viewgate.number($1);  -- after that: the commit that deleted it is one of those that are emptied
   perform set_config('viewgate.rewriting', 'erase', true);
   with emptied as (
     update viewgate.changes h set kind = 'e', before = null, after = null, groups = null
     where h.space = wanted and h.collection = $2 and h.key = of_key and h.kind <> 'e'
+      and exists (select from viewgate.commits c where c.space = wanted and c.part = h.part)  -- not one that makes it anew
     returning h.part
   )
   select array_agg(e.part) into parts from emptied e;
@@ -1667,7 +1668,8 @@ end $$;
 -- The spaces' locks come before the first read. What is decided here stands in the log right after the head, so it is decided on what
 -- the log says there: the records are locked (an append that holds one has committed when we get it), then a snapshot is taken that
 -- shows no record which is not locked, and exactly the transactions that are visible in it are numbered. A record that an append makes
--- after that is not there for us; to make it, too, is refused by its key.
+-- after that is not there for us; to make it, too, is refused by its key. An append may be open for as long as its application likes:
+-- a record is waited for at most `record_wait`, here and when it is written, since the whole space waits as long.
 --
 -- Everything is found by its full key, one after the other, by subqueries that no plan can turn around: whatever is known of the
 -- tables' sizes, the cost does not grow with them. Rows, by `what`:
@@ -1679,7 +1681,7 @@ end $$;
 --   j  one of jsons (a)
 create function viewgate.open_mutations(spaces text[], of_space int[], clients text[], numbers bigint[], bodies text[],
                                         mutation_space int[], collections text[], keys text[], jsons text[],
-                                        text_bytes_max bigint)
+                                        text_bytes_max bigint, record_wait text)
 returns table (what "char", nth bigint, n bigint, m bigint, a text, b text, c text)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan as $$
@@ -1700,6 +1702,7 @@ begin
     wanted := wanted || viewgate.space_key(name);
     retained := retained || viewgate.lock_space(name);
   end loop;
+  perform set_config('lock_timeout', record_wait, true);
   oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
   loop
     select array_agg(l.key is not null order by u.nth) into locked
@@ -1754,7 +1757,7 @@ end $$;
 -- The same for one request of one mutation, in the same rows. That is what comes where one client writes, and who waits for it waits
 -- for all of it: of a statement over arrays, most is what it costs before its first row.
 create function viewgate.open_mutation(space text, client text, number bigint, body text, collection text, key text, jsons text[],
-                                       text_bytes_max bigint)
+                                       text_bytes_max bigint, record_wait text)
 returns table (what "char", nth bigint, n bigint, m bigint, a text, b text, c text)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan as $$
@@ -1776,6 +1779,7 @@ declare
   json text;
 begin
   retained := viewgate.lock_space($1);
+  perform set_config('lock_timeout', record_wait, true);
   oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
   loop
     select r.value::text, r.versions into value, versions from viewgate.records r

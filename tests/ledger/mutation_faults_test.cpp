@@ -16,6 +16,17 @@ using ledger::Outcome;
 
 class MutationFaults : public MutationTest {
  protected:
+  /// What a test holds it lets go of when it has seen that somebody waits.
+  static MutatorOptions patient() {
+    MutatorOptions out;
+    out.record_lock_time_max = std::chrono::seconds(30);
+    return out;
+  }
+  void SetUp() override {
+    MutationTest::SetUp();
+    start(patient());
+  }
+
   /// Sends without waiting.
   void send(ledger::MutationRequest one) {
     answer_.reset();
@@ -325,6 +336,38 @@ TEST_F(MutationFaults, a_record_that_appears_while_another_is_waited_for_is_as_t
   EXPECT_EQ(answer.receipt.outcome, Outcome::applied) << answer.receipt.text;
   EXPECT_EQ(answer.receipt.sequence, ledger::Sequence{4});
   expect_it_works(3);
+}
+
+TEST_F(MutationFaults, a_record_that_an_append_has_for_long_holds_up_no_other_of_its_space) {
+  MutatorOptions options;
+  options.record_lock_time_max = std::chrono::milliseconds(50);
+  start(options);
+  PgSession importer(conninfo_);
+  ask(request(1, {put("[1]", R"({"x":0})")}));
+  importer.run(R"(begin; select viewgate.append('s1', '[{"collection": "issues", "key": [1], "put": {"x": 1}},
+                                                        {"collection": "issues", "key": [2], "put": {"x": 2}}]'))");
+  std::map<std::string, Answer> answers;
+  const auto send_all = [&](std::int64_t number) {
+    answers.clear();
+    for (const char* key :
+         {"[1]", "[2]", "[3]", "[4]"}) {  // one that is there, one that is being made, two that are free
+      mutator_->mutate(request(number, {put(key, R"({"y":1})")}, key), rules_,
+                       [&answers, key](Answer given) { answers.emplace(key, std::move(given)); });
+    }
+    ASSERT_TRUE(loop_.until([&answers] { return answers.size() == 4; }));
+  };
+  send_all(1);
+  for (const char* held : {"[1]", "[2]"}) {
+    ASSERT_FALSE(answers.at(held));
+    EXPECT_EQ(answers.at(held).error().code, errc::retry);
+  }
+  for (const char* free : {"[3]", "[4]"}) EXPECT_EQ(value_of(std::move(answers.at(free))).kind, Kind::receipt);
+  EXPECT_EQ(head(), 3);
+  importer.run("commit");
+  send_all(1);
+  for (const char* held : {"[1]", "[2]"}) EXPECT_EQ(value_of(std::move(answers.at(held))).kind, Kind::receipt);
+  for (const char* free : {"[3]", "[4]"}) EXPECT_EQ(value_of(std::move(answers.at(free))).kind, Kind::replay);
+  expect_it_works(2);
 }
 
 TEST_F(MutationFaults, a_space_whose_lock_is_held_holds_up_no_other) {
