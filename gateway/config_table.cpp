@@ -76,8 +76,10 @@ constexpr std::array table = std::to_array<Setting>({
 
     number("limit.connections", count, &C::limit_connections, "50000", 1, many,
            "sockets per reactor; more are told 1013", hangup),
-    number("limit.strangers", count, &C::limit_strangers, "10000", 1, many,
-           "sockets per reactor without an accepted hello; for one more the oldest is closed", hangup),
+    number(
+        "limit.strangers", count, &C::limit_strangers, "10000", 1, many,
+        "sockets per reactor with neither an accepted hello nor an answer under way; for one more the oldest is closed",
+        hangup),
     number("limit.address_connections", count, &C::limit_address_connections, "0", 0, many,
            "sockets of one address (IPv6: one /64); more are closed; 0 = any number, as behind a proxy", hangup),
     number("limit.address_handshakes", count, &C::limit_address_handshakes, "0", 0, many,

@@ -214,6 +214,7 @@ bool Connection::take_body(std::string_view bytes) {
   admitted_.reset();
   host_.bodies_bytes -= std::exchange(reserved_, 0);
   replying_ = true;
+  host_.on_known(*this);
   deadline_ = Time::max();  // whoever answers has limits of its own
   host_.http_api->answer(std::move(request), std::make_shared<Reply>(shared_from_this(), socket_.get_executor()));
   return true;
@@ -379,6 +380,7 @@ void Connection::tell_written(bool alive) {
 /// bytes would destroy what we said last.
 void Connection::say_nothing_more() {
   leaving_ = true;
+  if (!session_) host_.on_strange(*this);  // nothing is owed to it
   if (tls_) tls_->close();
   boost::system::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

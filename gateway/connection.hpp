@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +40,9 @@ struct ConnectionHost {
   [[nodiscard]] virtual Readiness readiness() const = 0;
   [[nodiscard]] virtual bool full() const = 0;
   virtual void on_ended(Connection& connection) = 0;
+  /// It is a stranger's no more, or again (strangers_place); where it was so already, nothing happens.
+  virtual void on_known(Connection& connection) = 0;
+  virtual void on_strange(Connection& connection) = 0;
   /// Counts the connection with its client's address, where that was not known before the head. False: the address has enough.
   [[nodiscard]] virtual bool admit(Connection& connection, const HttpHead& head) = 0;
 
@@ -65,6 +69,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
 
   void start() { wait_readable(); }
   void flush(Now now) override;
+  void on_welcome() override { host_.on_known(*this); }
   void on_tick(Now now);
   [[nodiscard]] Time next_tick() const { return session_ ? session_->next_tick() : deadline_; }
 
@@ -76,9 +81,6 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
 
   /// Closes the socket at once.
   void end();
-
-  /// Neither was its hello accepted (yet) nor is a request of its being answered: a stranger's.
-  [[nodiscard]] bool is_strange() const { return !ended_ && !replying_ && !(session_ && session_->authenticated()); }
 
   [[nodiscard]] const Correlation& correlation() const override { return correlation_; }
 
@@ -92,6 +94,8 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   void set_id(std::string_view id) { correlation_.id = id; }
 
   // Kept by the host.
+  /// Among the strangers: neither was its hello accepted (yet) nor is a request of its being answered.
+  std::optional<std::list<Connection*>::iterator> strangers_place;
   std::size_t host_index = 0;
   std::uint64_t number = 0;               ///< of the host's connections, in the order in which they came
   std::optional<Admission::Place> place;  ///< among its address's connections

@@ -10,7 +10,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <deque>
+#include <list>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -119,6 +119,8 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   }
   [[nodiscard]] bool full() const override { return connections_.size() > options_.connections; }
   void on_ended(Connection& connection) override;
+  void on_known(Connection& connection) override;
+  void on_strange(Connection& connection) override;
   [[nodiscard]] bool admit(Connection& connection, const HttpHead& head) override;
 
  private:
@@ -150,7 +152,7 @@ class Reactor::Loop final : public ConnectionHost, public ReactorSight {
   Fanout fanout_;
   std::vector<std::shared_ptr<Connection>> connections_;
   std::uint64_t last_number_ = 0;
-  std::deque<std::weak_ptr<Connection>> newcomers_;  // in the order in which they came
+  std::list<Connection*> strangers_;  // in the order in which they came
   bool accept_fails_ = false;
   std::function<void()> on_drained_;  // set: drains
   std::thread thread_;
@@ -251,8 +253,8 @@ void Reactor::Loop::on_accepted(tcp::socket socket) {
   connection->host_index = connections_.size();
   connections_.push_back(connection);
   connection_count_ = connections_.size();
-  if (newcomers_.size() >= options_.strangers && end_oldest_stranger()) fanout_.tally().count_limit(Limit::strangers);
-  newcomers_.push_back(connection);
+  if (strangers_.size() >= options_.strangers && end_oldest_stranger()) fanout_.tally().count_limit(Limit::strangers);
+  on_strange(*connection);
   connection->start();
 }
 
@@ -264,19 +266,23 @@ bool Reactor::Loop::admit(Connection& connection, const HttpHead& head) {
   return connection.place.has_value();
 }
 
-/// False: there is none. Whoever has come through its hello, or has left, is passed over for good.
+/// False: there is none.
 bool Reactor::Loop::end_oldest_stranger() {
-  while (!newcomers_.empty()) {
-    const auto oldest = newcomers_.front().lock();
-    newcomers_.pop_front();
-    if (!oldest || !oldest->is_strange()) continue;
-    oldest->end();
-    return true;
-  }
-  return false;
+  if (strangers_.empty()) return false;
+  connections_[strangers_.front()->host_index]->end();
+  return true;
+}
+
+void Reactor::Loop::on_known(Connection& connection) {
+  if (const auto place = std::exchange(connection.strangers_place, std::nullopt)) strangers_.erase(*place);
+}
+
+void Reactor::Loop::on_strange(Connection& connection) {
+  if (!connection.strangers_place) connection.strangers_place = strangers_.insert(strangers_.end(), &connection);
 }
 
 void Reactor::Loop::on_ended(Connection& connection) {
+  on_known(connection);
   const std::size_t index = connection.host_index;
   connections_[index] = connections_.back();
   connections_[index]->host_index = index;

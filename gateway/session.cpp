@@ -145,6 +145,7 @@ void Session::on_hello(const Hello& hello, Now now) {
     return close(close_code::rate_limited, "too many connections of this principal");
   }
   authenticated_ = true;
+  transport_.on_welcome();
   phase_ = Phase::open;
   if (hello.client) {
     client_ = *hello.client;

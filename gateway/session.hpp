@@ -34,6 +34,8 @@ class Transport {
   virtual ~Transport() = default;
   /// The session may have something to write. May end the session, and none other.
   virtual void flush(Now now) = 0;
+  /// The hello was accepted.
+  virtual void on_welcome() = 0;
   [[nodiscard]] virtual const Correlation& correlation() const = 0;
 };
 

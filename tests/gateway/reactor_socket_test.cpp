@@ -134,6 +134,32 @@ TEST(reactor_socket, row_19_a_head_that_does_not_come_is_cut_and_others_connect_
   for (const auto& each : slow) EXPECT_TRUE(each->wait_closed());
 }
 
+TEST(reactor_socket, row_19_only_strangers_count_as_strangers_and_the_oldest_of_them_makes_room) {
+  ReactorOptions options;
+  options.strangers = 3;
+  options.handshake_time = std::chrono::hours{1};
+  RunningReactor running(options);
+  RawSocket slow(running.port);
+  slow.send("GET /healthz");
+  std::vector<std::unique_ptr<SocketClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<SocketClient>(running.port));
+    clients.back()->open();
+    EXPECT_THAT(http(running.port, "/healthz"), StartsWith("HTTP/1.1 200"));
+    // The probe is gone, and the slow one is there.
+    ASSERT_TRUE(eventually([&] { return running.reactor->counters().connections == 1 + clients.size(); }));
+  }
+  slow.send(" HTTP/1.1\r\n");
+  RawSocket second(running.port), third(running.port), fourth(running.port);
+  EXPECT_TRUE(slow.wait_closed());
+  for (auto* each : {&second, &third, &fourth}) {
+    each->send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(each->read_until("\r\n"), StartsWith("HTTP/1.1 200"));
+  }
+  running.engine.commit({commit_text(1)});
+  for (const auto& each : clients) EXPECT_TRUE(each->read_to("c1"));
+}
+
 TEST(reactor_socket, a_node_that_is_not_ready_or_full_says_1013) {
   ReactorOptions options;
   options.connections = 1;

@@ -99,6 +99,7 @@ class Client final : public Transport {
     }
   }
 
+  void on_welcome() override {}
   [[nodiscard]] const Correlation& correlation() const override { return correlation_; }
 
   void say(std::string_view text) { send(WsOpcode::text, text); }
