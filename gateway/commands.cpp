@@ -1,11 +1,13 @@
 #include "gateway/commands.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "gateway/log_sink.hpp"
 #include "gateway/reference.hpp"
 #include "gateway/version.hpp"
 
@@ -51,6 +53,18 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
   std::cerr << "viewgate: " << error.what() << "; `viewgate --help` tells what there is\n";
   return static_cast<int>(ExitStatus::usage);
+}
+
+/// For what the log still has when the process ends.
+constexpr std::chrono::seconds log_patience{1};
+
+/// Behind the lines of the log. Where nobody takes those, nobody takes these, and the process ends all the same.
+int end_with(ExitStatus status, const std::string& problems) {
+  if (log::flush(log_patience)) {
+    std::stringstream lines(problems);
+    for (std::string line; std::getline(lines, line);) std::cerr << "viewgate: " << line << "\n";
+  }
+  return static_cast<int>(status);
 }
 
 }  // namespace
@@ -116,16 +130,13 @@ int run_program(int argc, const char* const* argv) {
                  "there is no command " + std::string(argv[1]) + "; `viewgate --help` tells what there is");
     }
     app.parse(argc, argv);
-    return static_cast<int>(ExitStatus::ok);
+    return end_with(ExitStatus::ok, "");
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error);
   } catch (const Stop& stop) {
-    std::stringstream lines(stop.what());
-    for (std::string line; std::getline(lines, line);) std::cerr << "viewgate: " << line << "\n";
-    return static_cast<int>(stop.status());
+    return end_with(stop.status(), stop.what());
   } catch (const std::exception& error) {
-    std::cerr << "viewgate: " << error.what() << "\n";
-    return static_cast<int>(ExitStatus::failed);
+    return end_with(ExitStatus::failed, error.what());
   }
 }
 

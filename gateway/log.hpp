@@ -51,6 +51,9 @@ inline void error(std::string_view event, std::initializer_list<Field> fields = 
 /// The line of an event, without its end; what `write` hands on. For tests.
 [[nodiscard]] std::string line(Format format, std::string_view event, std::initializer_list<Field> fields);
 
+/// With time, level and its end, in the form that is in force: for what the log says of itself.
+[[nodiscard]] std::string whole_line(Level level, std::string_view event, std::initializer_list<Field> fields);
+
 [[nodiscard]] Level level_of(std::string_view name);  ///< of the configuration; info where the name is none
 [[nodiscard]] Format format_of(std::string_view name);
 

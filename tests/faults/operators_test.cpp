@@ -1,5 +1,11 @@
 // The operators' port: nobody without its credential gets a word, it answers when descriptors have run out, and what is revoked
 // there is revoked everywhere. And whom a trusted proxy speaks for.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <fstream>
 
 #include "loadtest/process_use.hpp"
@@ -11,6 +17,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+constexpr std::chrono::seconds long_time{60};
 
 TEST_F(Operators, row_66_without_the_credential_there_is_401_whatever_is_asked_for) {
   GatewayProcess gateway(options());
@@ -176,6 +184,43 @@ TEST_F(Operators, row_64_a_log_that_cannot_be_written_stops_nothing_and_what_it_
   GatewayProcess other(options());
   expect_a_good_client_works(line, other.port());
   EXPECT_EQ(lost_lines(admin_port(other)), 0U) << "where there is room";
+}
+
+TEST_F(Operators, row_64_a_log_that_nobody_reads_stops_nothing_not_even_the_end) {
+  const std::string pipe = temporary_path("log");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);  // there, and reads nothing
+  ASSERT_GE(reader, 0);
+  const int page = ::fcntl(reader, F_SETPIPE_SZ, 4096);
+  ASSERT_GT(page, 0);
+  GatewayOptions stalled = options();
+  stalled.log_file = pipe;
+  GatewayProcess gateway(stalled);
+  // One line for each, as many as there may be of an event in a second.
+  const auto make_lines = [&] {
+    for (int i = 0; i < 20; ++i) {
+      RawSocket garbage(gateway.port());
+      garbage.send("\x16\x03\x01");
+      EXPECT_TRUE(garbage.wait_closed());
+    }
+  };
+  int taken = 0;
+  EXPECT_TRUE(eventually(
+      [&] {
+        make_lines();
+        ::ioctl(reader, FIONREAD, &taken);
+        return taken > page - 200;  // there is no room for two lines more
+      },
+      long_time))
+      << taken;
+  for (int i = 0; i < 3; ++i) {
+    make_lines();
+    expect_a_good_client_works(line, gateway.port());
+  }
+  gateway.process().signal(SIGTERM);
+  EXPECT_EQ(gateway.process().wait(long_time), 0);
+  ::close(reader);
+  std::filesystem::remove(pipe);
 }
 
 TEST_F(Operators, row_66_strangers_who_say_nothing_keep_no_operator_out) {

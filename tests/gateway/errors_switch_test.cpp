@@ -6,7 +6,6 @@
 #include <set>
 
 #include "gateway/errors.hpp"
-#include "gateway/log.hpp"
 
 namespace viewgate::gateway::testing {
 namespace {
@@ -44,13 +43,6 @@ TEST(ErrorsSwitch, an_unsuitable_start_has_a_status_of_its_own) {
     EXPECT_TRUE(statuses.insert(exit_status_of(code)).second) << ledger::name(code);
   }
   EXPECT_FALSE(statuses.contains(ExitStatus::failed));
-}
-
-TEST(ErrorsSwitch, a_log_line_is_one_line_whatever_is_in_it) {
-  const auto line = log::line(log::Format::text, "event", {{"reason", "a\r\nb\x1b[31m \"quoted\""}, {"n", 5}});
-  EXPECT_EQ(line, R"(event reason="a\u000d\u000ab\u001b[31m \"quoted\"" n=5)");
-  EXPECT_THAT(log::line(log::Format::json, "event", {{"n", 5}}), HasSubstr(R"("n":"5")"));
-  EXPECT_LT(log::line(log::Format::text, "event", {{"reason", std::string(1'000'000, 'x')}}).size(), 500U);
 }
 
 }  // namespace
