@@ -55,7 +55,7 @@ void BootstrapDesk::ask(const GroupSpecPtr& spec, const std::string& principal, 
   }
   const auto need = needs_.find(spec->id);
   const bool has_room = !closed_ && make_room(need == needs_.end() ? 1 : need->second.bytes);
-  if (!has_room || queue_.size() >= limits_.snapshot_queue) {
+  if (!has_room || waiting_ >= limits_.snapshot_queue) {
     return asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
   }
   auto flight = std::make_shared<Flight>(spec, head, limits_, room_);
@@ -82,10 +82,12 @@ void BootstrapDesk::join(const FlightPtr& flight, const std::string& principal) 
 
 void BootstrapDesk::enqueue(const FlightPtr& flight) {
   flight->waits = true;
+  ++waiting_;
   for (const auto& each : flight->principals) queue_.push(each, flight);
 }
 
 void BootstrapDesk::dequeue(const FlightPtr& flight) {
+  waiting_ -= flight->waits ? 1 : 0;
   flight->waits = false;
   for (const auto& each : flight->principals) queue_.erase(each, flight);
 }
@@ -304,6 +306,7 @@ void BootstrapDesk::close() {
   closed_ = true;
   kept_.clear();
   queue_.clear();
+  waiting_ = 0;
   for (const auto& [group, flight] : std::exchange(flights_, {})) {
     flight->builder.abandon();
     for (const auto& asker : std::exchange(flight->askers, {})) {

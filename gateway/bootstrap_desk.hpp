@@ -138,7 +138,8 @@ class BootstrapDesk {
   ledger::LogReader& reader_;
   const std::shared_ptr<SnapshotRoom> room_;
   std::unordered_map<GroupId, FlightPtr, GroupIdHash> flights_;  // waiting and reading
-  FairQueue<FlightPtr> queue_;                                   // waiting, by principal
+  std::size_t waiting_ = 0;     // flights; in the queue each is once for each principal
+  FairQueue<FlightPtr> queue_;  // waiting, by principal
   std::uint64_t over_share_ = 0;
   std::size_t reading_ = 0;
   std::unordered_map<GroupId, Kept, GroupIdHash> kept_;

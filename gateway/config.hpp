@@ -90,6 +90,7 @@ struct Config {
   std::chrono::milliseconds snapshot_hold{};
   std::chrono::milliseconds snapshot_time{};
   std::chrono::milliseconds snapshot_read_time{};
+  std::chrono::milliseconds snapshot_send_time{};
   std::chrono::milliseconds snapshot_reuse{};
   std::int64_t snapshot_reuse_commits = 0;
 

@@ -155,6 +155,10 @@ constexpr std::array table = std::to_array<Setting>({
            "longest that one may be held; then bootstrap_timeout"),
     number("snapshot.read_time", duration, &C::snapshot_read_time, "30m", 10, day,
            "longest that a whole view may be read, all its snapshots together; then bootstrap_timeout"),
+    number("snapshot.send_time", duration, &C::snapshot_send_time, "1h", 10, day,
+           "longest that one client may be sent a bootstrap, or a catch-up from a file, whatever limit.snapshot_rate "
+           "allows",
+           hangup),
     number("snapshot.reuse", duration, &C::snapshot_reuse, "2s", 0, hour,
            "how long a bootstrap is shared with later ones; or as long as it took"),
     number("snapshot.reuse_commits", count, &C::snapshot_reuse_commits, "2000", 0, many,

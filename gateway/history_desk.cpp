@@ -121,6 +121,26 @@ void HistoryDesk::board(Read& read, std::deque<HistoryAsker>& waiting) const {
   waiting = std::move(left);
 }
 
+ledger::Position HistoryDesk::start_of(Line& line) {
+  if (line.is_pruned) {
+    const auto middle = line.waiting.begin() + static_cast<std::ptrdiff_t>(line.waiting.size() / 2);
+    std::ranges::nth_element(line.waiting, middle, {}, &HistoryAsker::after);
+    return middle->after;
+  }
+  if (line.waiting.front().is_passed_over) return line.waiting.front().after;
+  return std::ranges::min_element(line.waiting, {}, &HistoryAsker::after)->after;
+}
+
+/// Whoever waits at or below a place that is not readable any more need not be looked for.
+void HistoryDesk::refuse_through(Line& line, ledger::Sequence pruned, const Refusal& refusal) {
+  line.is_pruned = true;
+  std::erase_if(line.waiting, [&](const HistoryAsker& each) {
+    if (each.after.sequence > pruned) return false;
+    refuse(each, refusal);
+    return true;
+  });
+}
+
 void HistoryDesk::start_read(const std::string& space) {
   auto& line = lines_[space];
   // What the read before brought in may be all that they need.
@@ -133,8 +153,7 @@ void HistoryDesk::start_read(const std::string& space) {
   auto read = std::make_shared<Read>();
   read->space = space;
   read->file = std::make_shared<HistoryFile>(room_);
-  const auto lowest = std::ranges::min_element(line.waiting, {}, &HistoryAsker::after);
-  read->start = line.waiting.front().is_passed_over ? line.waiting.front().after : lowest->after;
+  read->start = start_of(line);
   board(*read, line.waiting);
   reader_.read(
       space, read->start, limits_.history_bytes,
@@ -227,6 +246,9 @@ void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& re
   }
   line.waiting.insert(line.waiting.begin(), std::make_move_iterator(again.begin()),
                       std::make_move_iterator(again.end()));
+  if (!reached && reached.error().code == ledger::errc::history_unavailable) {
+    refuse_through(line, read.start.sequence, *failure);
+  }
   start_read(read.space);
 }
 

@@ -3,7 +3,9 @@
 // node dies, all of its clients come to another one at once, and the first read there serves nearly all of them.
 //
 // A read begins at the lowest position that somebody waits for, and takes along all others of the space. Who was not
-// reached by it is the first of the next one, so nobody waits for more than those before it. Owned by the engine's thread;
+// reached by it is the first of the next one, so nobody waits for more than those before it. Where the lowest is below the
+// horizon, all that are below it, too, are found by halving: thousands may come back after an outage that was longer than
+// the retention. Owned by the engine's thread;
 // `room`, `reader` and `recent` must outlive it.
 #pragma once
 
@@ -79,6 +81,7 @@ class HistoryDesk {
     std::deque<HistoryAsker> waiting;
     bool reading = false;
     bool is_distrusted = false;  ///< what is being read
+    bool is_pruned = false;      ///< the lowest places may be below the horizon: it is looked for among them
   };
 
   /// False: the recent commits do not say.
@@ -86,6 +89,8 @@ class HistoryDesk {
   void answer_from(const RecentCommits& recent, const HistoryAsker& asker);
   void share(const GroupId& group, ledger::Position after, const std::shared_ptr<const History>& history);
   void start_read(const std::string& space);
+  [[nodiscard]] static ledger::Position start_of(Line& line);
+  void refuse_through(Line& line, ledger::Sequence pruned, const Refusal& refusal);
   void board(Read& read, std::deque<HistoryAsker>& waiting) const;
   void on_part(Read& read, const ledger::CommitPartPtr& part) const;
   void hold(Read& read, const ledger::CommitPartPtr& part) const;

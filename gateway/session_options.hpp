@@ -24,6 +24,7 @@ struct SessionOptions {
   std::size_t unsent_answers_bytes =
       std::size_t{64} * 1024;  ///< above it nothing more is read from that client until some are sent
   std::size_t snapshot_bytes_per_second = std::size_t{16} * 1024;  ///< a bootstrap read more slowly: close 4008
+  std::chrono::milliseconds snapshot_send_time{3'600'000};  ///< the longest that it may take, whatever that rate allows
   std::size_t waiting_receipts_bytes =
       std::size_t{1024} * 1024;    ///< for the views to come as far; above it the socket is closed with 4008
   projection::ValueLimits values;  ///< of what mutations write

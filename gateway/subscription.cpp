@@ -5,6 +5,7 @@
 #include "gateway/errors.hpp"
 #include "gateway/log_sparingly.hpp"
 #include "gateway/protocol_json.hpp"
+#include "gateway/sending_time.hpp"
 #include "gateway/session.hpp"
 
 namespace viewgate::gateway {
@@ -111,10 +112,8 @@ std::optional<std::chrono::steady_clock::time_point> Subscription::reading_deadl
   if (stage_ != Stage::snapshot && room_taken() == 0) return std::nullopt;
   if (!reading_deadline_) {
     const auto& options = fanout_.options();
-    const auto at_that_rate = std::chrono::milliseconds(room_taken() * 1000 / options.snapshot_bytes_per_second);
-    // What lies in a file keeps others from theirs for as long.
-    constexpr std::chrono::milliseconds longest = std::chrono::minutes(10);
-    reading_deadline_ = now + options.no_progress + std::min(at_that_rate, longest);
+    reading_deadline_ = now + sending_time(room_taken(), options.snapshot_bytes_per_second, options.snapshot_send_time,
+                                           options.no_progress);
   }
   return reading_deadline_;
 }

@@ -12,6 +12,7 @@
 #include "gateway/json_text.hpp"
 #include "gateway/log_sparingly.hpp"
 #include "gateway/mutation_door.hpp"
+#include "gateway/sending_time.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -149,10 +150,8 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
       return end(answer);
     }
     answer->snapshot = std::get<std::shared_ptr<const SnapshotChunks>>(told);
-    const auto at_that_rate =
-        std::chrono::milliseconds(answer->snapshot->bytes() * 1000 / options_.bytes_per_second_min);
-    constexpr std::chrono::milliseconds longest = std::chrono::minutes(10);
-    answer->cut_at = Clock::now() + options_.no_progress + std::min(at_that_rate, longest);
+    answer->cut_at = Clock::now() + sending_time(answer->snapshot->bytes(), options_.bytes_per_second_min,
+                                                 options_.send_time, options_.no_progress);
     const auto cursor = answer->bound.context_token + '.' + answer->snapshot->position_token;
     send(answer,
          http_chunked_head(json) + http_chunk(view_head(answer->question, answer->snapshot->at.sequence, cursor)));

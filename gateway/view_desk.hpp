@@ -50,7 +50,8 @@ struct ViewDeskOptions {
   std::size_t answers_max = 64;                               ///< at a time; one more is told to come back
   std::size_t unwritten_bytes_max = std::size_t{256} * 1024;  ///< of one answer, but for a document
   std::size_t bytes_per_second_min = std::size_t{16} * 1024;  ///< who reads more slowly is cut off
-  std::chrono::milliseconds no_progress{20'000};              ///< beyond what that rate allows
+  std::chrono::milliseconds send_time{3'600'000};             ///< the longest, whatever that rate allows
+  std::chrono::milliseconds no_progress{20'000};              ///< beyond that
   std::chrono::milliseconds retry_after{1'000};
 };
 

@@ -25,6 +25,7 @@ SessionOptions session_options(const Config& config) {
   out.input_bytes_per_second = size_of(config.limit_input_bytes);
   out.control_frames_per_second = size_of(config.limit_control_frames);
   out.snapshot_bytes_per_second = size_of(config.limit_snapshot_rate);
+  out.snapshot_send_time = config.snapshot_send_time;
   out.hello_time = config.time_hello;
   out.message_time = config.time_message;
   out.heartbeat = config.time_heartbeat;
@@ -156,6 +157,7 @@ ViewDeskOptions view_desk_options(const Config& config) {
   ViewDeskOptions out;
   out.answers_max = size_of(config.limit_view_answers);
   out.bytes_per_second_min = size_of(config.limit_snapshot_rate);
+  out.send_time = config.snapshot_send_time;
   out.no_progress = config.time_no_progress;
   out.retry_after = config.time_retry;
   return out;

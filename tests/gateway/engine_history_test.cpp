@@ -179,6 +179,36 @@ TEST_F(EngineHistory, row_42_what_was_pruned_is_told_and_hurts_nobody_else) {
   EXPECT_EQ(history_of(*kept).through, at(5));
 }
 
+TEST_F(EngineHistory, thousands_that_come_back_from_below_the_horizon_are_told_by_few_reads) {
+  constexpr int positions = 1000;
+  constexpr int horizon = 700;
+  EngineLimits limits;
+  limits.history_groups = positions;
+  World storm(limits);
+  storm.follow(0, overdrawn, positions + 1);
+  std::vector<std::shared_ptr<HistoryReply>> replies;
+  for (int i = 0; i < positions; ++i) replies.push_back(storm.ask_history(overdrawn, at(i * 7 % positions)));
+  for (std::size_t read = 0; read < storm.reader.reads.size(); ++read) {
+    const auto from = storm.reader.reads[read].after.sequence.value;
+    if (from < horizon) {
+      storm.reader.reads[read].done(ledger::Error{ledger::errc::history_unavailable, "", "below the horizon"});
+    } else {
+      for (auto next = from + 1; next <= positions; ++next) storm.reader.reads[read].on_part(change(next, 1, 10, -10));
+      storm.reader.reads[read].done(at(positions));
+    }
+    storm.run();
+    ASSERT_LT(read, 16U) << "a thousand places are halved ten times";
+  }
+  for (int i = 0; i < positions; ++i) {
+    const HistoryReply& reply = *replies[static_cast<std::size_t>(i)];
+    if (i * 7 % positions >= horizon) {
+      EXPECT_TRUE(std::holds_alternative<std::shared_ptr<const History>>(reply));
+    } else {
+      EXPECT_EQ(reason_of(reply), ResetReason::history_pruned);
+    }
+  }
+}
+
 TEST_F(EngineHistory,
        a_kept_snapshot_whose_place_leads_nowhere_is_not_given_again_and_an_older_cursor_does_not_spoil_it) {
   static_cast<void>(world.ask_bootstrap(overdrawn));
@@ -326,7 +356,7 @@ TEST_F(EngineHistory, who_was_passed_over_is_the_first_of_the_next_read) {
   static_cast<void>(world.ask_history(overdrawn, at(4)));
   const auto passed = world.ask_history(overdrawn, at(3));
   static_cast<void>(world.ask_history(overdrawn, at(1)));
-  world.reader.reads[0].done(ledger::Error{ledger::errc::history_unavailable, "", ""});
+  world.reader.reads[0].done(at(4));
   world.run();
   EXPECT_EQ(world.reader.reads[1].after, at(1));
   static_cast<void>(world.ask_history(overdrawn, at(0)));
