@@ -13,20 +13,23 @@ void Revocations::add(const Revocation& revocation) {
 }
 
 void Revocations::forget_expired(std::chrono::system_clock::time_point now) {
-  const auto is_over = [now](const auto& item) { return item.second.until <= now; };
+  const auto is_over = [now](const auto& item) { return item.second.until + slack <= now; };
   std::erase_if(principals_, is_over);
   std::erase_if(token_ids_, is_over);
 }
 
-const Revocations::Times* Revocations::find(const ByName& names, const std::string& issuer, const std::string& name) {
+const Revocations::Times* Revocations::find(const ByName& names, const std::string& issuer, const std::string& name,
+                                            std::chrono::system_clock::time_point now) {
   const auto found = names.find({issuer, name});
-  return found == names.end() ? nullptr : &found->second;
+  return found == names.end() || found->second.until <= now ? nullptr : &found->second;
 }
 
-bool Revocations::cover(const Principal& principal, std::chrono::seconds leeway) const {
+bool Revocations::cover(const Principal& principal, std::chrono::seconds leeway,
+                        std::chrono::system_clock::time_point now) const {
+  const auto from = now - leeway;  // so long are tokens good after their end
   for (const std::string& issuer : {principal.issuer, std::string()}) {
-    if (!principal.token_id.empty() && find(token_ids_, issuer, principal.token_id) != nullptr) return true;
-    const Times* const revoked = find(principals_, issuer, principal.subject);
+    if (!principal.token_id.empty() && find(token_ids_, issuer, principal.token_id, from) != nullptr) return true;
+    const Times* const revoked = find(principals_, issuer, principal.subject, from);
     if (revoked != nullptr && (!principal.issued_at || *principal.issued_at <= revoked->revoked_at + leeway))
       return true;
   }

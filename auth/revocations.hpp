@@ -21,12 +21,17 @@ struct Revocation {
 
 class Revocations {
  public:
+  /// How long after its end one is kept: a clock that is set back by less finds it again.
+  static constexpr std::chrono::hours slack{24};
+
   void add(const Revocation& revocation);
+  /// Those that ended longer ago than the slack.
   void forget_expired(std::chrono::system_clock::time_point now);
 
   /// `leeway`: by how much an issuer's clock may be ahead of the database's. A token that does not say when it was
-  /// issued counts as issued before.
-  [[nodiscard]] bool cover(const Principal& principal, std::chrono::seconds leeway) const;
+  /// issued counts as issued before. What has ended by `now` covers nothing.
+  [[nodiscard]] bool cover(const Principal& principal, std::chrono::seconds leeway,
+                           std::chrono::system_clock::time_point now) const;
   [[nodiscard]] std::size_t size() const { return principals_.size() + token_ids_.size(); }
 
  private:
@@ -36,7 +41,9 @@ class Revocations {
   };
   using ByName = std::map<std::pair<std::string, std::string>, Times>;  // issuer and name; each with its latest times
 
-  static const Times* find(const ByName& names, const std::string& issuer, const std::string& name);
+  /// Null also where it has ended by then.
+  static const Times* find(const ByName& names, const std::string& issuer, const std::string& name,
+                           std::chrono::system_clock::time_point now);
 
   ByName principals_;
   ByName token_ids_;

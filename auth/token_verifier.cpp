@@ -224,7 +224,7 @@ VerifiedToken TokenVerifier::verify(std::string_view token, std::chrono::system_
     if (std::none_of(candidates.begin(), candidates.end(), signs)) throw Refused{"the signature does not hold"};
     Principal principal = read_claims(claims.get(), row->config, std::chrono::floor<std::chrono::seconds>(now));
     principal.claims = std::move(parts.claims);
-    if (is_revoked(principal)) throw Refused{"revoked", RefusalKind::revoked};
+    if (is_revoked(principal, now)) throw Refused{"revoked", RefusalKind::revoked};
     return principal;
   } catch (const Refused& refused) {
     return TokenRefused{refused.reason, refused.kind, refused.issuer};
@@ -258,12 +258,12 @@ void TokenVerifier::revoke(const std::vector<Revocation>& more, std::chrono::sys
   for (const Revocation& each : more) revocations_.add(each);
 }
 
-bool TokenVerifier::is_revoked(const Principal& principal) const {
+bool TokenVerifier::is_revoked(const Principal& principal, std::chrono::system_clock::time_point now) const {
   if (principal.issuer.empty()) return !anonymous_admitted_;
   const std::scoped_lock lock(mutex_);
   const auto row = std::find_if(table_->begin(), table_->end(),
                                 [&](const Row& each) { return each.config.issuer == principal.issuer; });
-  return row == table_->end() || revocations_.cover(principal, row->config.leeway);
+  return row == table_->end() || revocations_.cover(principal, row->config.leeway, now);
 }
 
 }  // namespace viewgate::auth

@@ -96,7 +96,7 @@ class TokenVerifier {
 
   /// From now on verify refuses these, too. What was verified before is the caller's to look through, by is_revoked.
   void revoke(const std::vector<Revocation>& more, std::chrono::system_clock::time_point now);
-  [[nodiscard]] bool is_revoked(const Principal& principal) const;
+  [[nodiscard]] bool is_revoked(const Principal& principal, std::chrono::system_clock::time_point now) const;
 
  private:
   struct Row {

@@ -132,8 +132,9 @@ void Fanout::on_model(ActiveModelPtr model) {
 }
 
 void Fanout::on_revoked() {
+  const auto now = Now::read().wall;
   for (Session* each : sessions_) {
-    if (each->authenticated() && verifier_.is_revoked(each->principal())) each->revoke();
+    if (each->authenticated() && verifier_.is_revoked(each->principal(), now)) each->revoke();
   }
 }
 

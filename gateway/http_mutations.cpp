@@ -106,7 +106,7 @@ std::optional<std::string> HttpMutations::refusal(const std::string& space, std:
 }
 
 bool HttpMutations::turns_away(const auth::Principal& principal, HttpReply& reply) const {
-  if (!verifier_.is_revoked(principal)) return false;
+  if (!verifier_.is_revoked(principal, std::chrono::system_clock::now())) return false;
   send(reply, http_unauthorized());
   return true;
 }

@@ -87,12 +87,13 @@ class LogDesk::Loop {
     watch_.async_wait([this](const boost::system::error_code& stopped) {
       if (stopped) return;
       const auto now = Answer::Clock::now();
+      const auto wall = std::chrono::system_clock::now();
       for (const auto& answer : answers_) {
         if (answer->outflow->is_gone()) continue;
         const auto& principal = answer->question.principal;
         std::string_view why;
-        if (std::chrono::system_clock::now() >= principal.expires_at) why = "auth_expired";
-        if (verifier_.is_revoked(principal)) why = "revoked";
+        if (wall >= principal.expires_at) why = "auth_expired";
+        if (verifier_.is_revoked(principal, wall)) why = "revoked";
         if (now >= answer->cut_at) why = "too_slow";
         if (why.empty()) continue;
         const auto& who = answer->reply->correlation();

@@ -95,7 +95,7 @@ class RevocableRules final : public ledger::WriteRules {
     return rules_->groups_of(collection);
   }
   [[nodiscard]] std::optional<ledger::Rejection> judge(const ledger::Proposal& proposal) const override {
-    if (!verifier_.is_revoked(principal_)) return rules_->judge(proposal);
+    if (!verifier_.is_revoked(principal_, std::chrono::system_clock::now())) return rules_->judge(proposal);
     return ledger::Rejection{ledger::RejectionReason::forbidden, std::string(no_token_any_more)};
   }
 

@@ -212,9 +212,10 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
       const auto self = weak.lock();
       if (!self || stopped) return;
       const auto now = Clock::now();
+      const auto wall = std::chrono::system_clock::now();
       self->cut_where([&](const Answer& each) -> std::string_view {
-        if (self->verifier_.is_revoked(each.question.principal)) return "revoked";
-        if (std::chrono::system_clock::now() >= each.question.principal.expires_at) return "auth_expired";
+        if (self->verifier_.is_revoked(each.question.principal, wall)) return "revoked";
+        if (wall >= each.question.principal.expires_at) return "auth_expired";
         return each.cut_at && now >= *each.cut_at ? "too_slow" : "";
       });
       if (!self->answers_.empty()) self->watch();

@@ -33,6 +33,9 @@ class RevocationWatch::Runner final : public Rounds {
   }
 
  private:
+  /// It may be to a database that was restored, and has given ids again.
+  void on_connected() override { last_id_ = 0; }
+
   pg::Task<void> turn() override {
     pg::Params params;
     params.emplace_back(std::to_string(last_id_));

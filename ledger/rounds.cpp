@@ -36,6 +36,7 @@ pg::Task<void> Rounds::connect_and_turn() {
   if (!connection_.is_idle()) {
     auto connected = co_await connection_.connect(connect_);
     if (!connected) co_return connected.error();
+    on_connected();
   }
   co_return co_await turn();
 }

@@ -28,6 +28,8 @@ class Rounds : public std::enable_shared_from_this<Rounds> {
 
   Rounds(boost::asio::any_io_executor executor, pg::ConnectOptions connect);
 
+  /// Before the first turn on each connection.
+  virtual void on_connected() {}
   /// On an open connection.
   virtual pg::Task<void> turn() = 0;
   /// When the next turn begins, after one that came to this; `unavailable` where it found no connection.

@@ -92,20 +92,20 @@ TEST(TokenVerifier, another_table_counts_at_once_and_ends_those_of_issuers_that_
   const VerifiedToken ada = verifier.verify(token, now);
   const VerifiedToken nobody = verifier.anonymous();
   ASSERT_TRUE(ada && nobody);
-  EXPECT_FALSE(verifier.is_revoked(*ada));
+  EXPECT_FALSE(verifier.is_revoked(*ada, now));
 
   // The same issuer: with the keys that it had where they are kept, without any where they are not.
   verifier.replace_table(table("https://issuer.example", KeySet()), Anonymous::refuse, {"https://issuer.example"});
   EXPECT_TRUE(verifier.verify(token, now));
-  EXPECT_FALSE(verifier.is_revoked(*ada));
-  EXPECT_TRUE(verifier.is_revoked(*nobody));
+  EXPECT_FALSE(verifier.is_revoked(*ada, now));
+  EXPECT_TRUE(verifier.is_revoked(*nobody, now));
   EXPECT_FALSE(verifier.anonymous());
   verifier.replace_table(table("https://issuer.example", KeySet()), Anonymous::refuse, {"https://other.example"});
   EXPECT_EQ(refusal_of(token, verifier), "no key of that id and algorithm");
 
   verifier.replace_table(table("https://other.example", KeySet({key})), Anonymous::refuse, {});
   EXPECT_EQ(refusal_of(token, verifier), "another issuer");
-  EXPECT_TRUE(verifier.is_revoked(*ada));
+  EXPECT_TRUE(verifier.is_revoked(*ada, now));
   EXPECT_THROW(verifier.replace_table({}, Anonymous::admit, {}), std::invalid_argument);
   EXPECT_FALSE(verifier.anonymous());
 }

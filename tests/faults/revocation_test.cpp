@@ -3,7 +3,9 @@
 #include <sstream>
 
 #include "row_test.hpp"
+#include "support/clock.hpp"
 #include "support/log_lines.hpp"
+#include "support/tcp_gate.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -197,6 +199,54 @@ TEST_F(Revocation, row_27_it_survives_a_restart_and_ends_by_itself_and_later_tok
   EXPECT_EQ(hello_code(gateway.port(), issued(600)), 0);
   EXPECT_EQ(hello_code(gateway.port(), token_of_claims(claims_of("peggy", ""))), 4005)
       << "one that does not say when it was issued";
+}
+
+TEST_F(Revocation, row_27_it_ends_on_a_running_node_by_its_clock_and_a_step_of_that_forgets_nothing) {
+  SteppedClock clock;
+  GatewayOptions options = line.gateway_options();
+  options.good_client = {};  // who would be of another time
+  clock.rule(options);
+  GatewayProcess gateway(options);
+  const auto token = [&](const std::string& subject) {
+    constexpr long day = 86'400;
+    return token_of_claims(R"({"iss":"viewgate","aud":"viewgate","sub":")" + subject + R"(","role":"reader","exp":)" +
+                           std::to_string(std::time(nullptr) + day) + "}");
+  };
+  const auto becomes = [&](const std::string& subject, std::uint16_t code) {
+    return eventually([&] { return hello_code(gateway.port(), token(subject)) == code; });
+  };
+  revoke({"--principal", "ivan", "--for", "1h"});
+  EXPECT_TRUE(becomes("ivan", 4005));
+  clock.step(std::chrono::hours(2));
+  EXPECT_TRUE(becomes("ivan", 0));
+  revoke({"--principal", "judy"});
+  EXPECT_TRUE(becomes("judy", 4005));
+  clock.step(std::chrono::hours(0));
+  EXPECT_TRUE(becomes("ivan", 4005));
+}
+
+TEST_F(Revocation, row_27_what_a_restored_database_holds_under_ids_that_were_known_is_read) {
+  TcpGate gate(line.cluster().server().socket_directory() / ".s.PGSQL.5432");
+  GatewayOptions options = line.gateway_options();
+  options.database = "host=127.0.0.1 port=" + std::to_string(gate.port()) +
+                     " user=" + line.value("select current_user") +
+                     " dbname=" + line.value("select current_database()") + " sslmode=disable gssencmode=disable";
+  GatewayProcess gateway(options);
+  revoke({"--principal", "frank"});
+  EXPECT_TRUE(eventually([&] { return hello_code(gateway.port(), line.reader("frank")) == 4005; }));
+  gate.shut();
+  ASSERT_TRUE(eventually([&] {
+    return line.value(
+               "select count(*) from pg_stat_activity where datname = current_database() and "
+               "application_name = 'viewgate revocations'") == "1";
+  })) << "the line's own gateway";
+  const std::string id = line.value("select max(id) from viewgate.revocations");
+  line.sql("delete from viewgate.revocations where id = " + id);
+  line.sql("alter table viewgate.revocations alter column id restart with " + id);
+  revoke({"--principal", "heidi"});
+  EXPECT_EQ(line.value("select max(id) from viewgate.revocations"), id);
+  gate.open();
+  EXPECT_TRUE(eventually([&] { return hello_code(gateway.port(), line.reader("heidi")) == 4005; }));
 }
 
 TEST_F(Revocation, what_the_command_is_not_told_right_it_refuses) {
