@@ -233,7 +233,6 @@ export class Machine {
 
   closed(code: number): void {
     const retry = retryAfter(code);
-    if (this.phase === 'online' && this.now - this.onlineSince >= settledAfter) this.attempts = 0;
     const told = this.returnAfter;
     this.left();
     this.closedBy = code;
@@ -275,6 +274,7 @@ export class Machine {
   }
 
   private drop(code = silent): void {
+    if (this.phase === 'online' && this.now - this.onlineSince >= settledAfter) this.attempts = 0;
     this.runner.dropSocket(code);
     this.left();
   }

@@ -103,6 +103,24 @@ describe('the connection', () => {
     expect(recorder.delay('reconnect').high).toBe(1_000);
   });
 
+  it('ten_seconds_online_end_the_row_whatever_ends_the_connection_after_them', () => {
+    const ends: ((recorder: Recorder) => unknown)[] = [
+      (recorder) => recorder.step({ type: 'woken' }),
+      (recorder) => recorder.message({ type: 'at' }),
+      (recorder) => recorder.step({ type: 'stop' }).step({ type: 'start' }).step({ type: 'token', token: 't' }).step({ type: 'opened' }),
+    ];
+    for (const end of ends) {
+      const recorder = new Recorder().online();
+      for (let i = 0; i < 6; ++i) recorder.step({ type: 'closed', code: 1006 }).back();
+      recorder.now += 60_000;
+      end(recorder);
+      if (recorder.machine.phase === 'waiting') recorder.ring('reconnect').step({ type: 'token', token: 't' }).step({ type: 'opened' });
+      recorder.step({ type: 'closed', code: 1006 });
+      // The first or the second break in the row, and not the seventh.
+      expect(recorder.delay('reconnect').high).toBeLessThanOrEqual(2_000);
+    }
+  });
+
   it('case_27_drain_says_when_to_return_and_nothing_hastens_it', () => {
     const recorder = new Recorder().online();
     recorder.message({ type: 'drain', reconnect_after: 7_340 }).step({ type: 'closed', code: 1012 });
