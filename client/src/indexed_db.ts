@@ -63,17 +63,19 @@ class IndexedDbStore implements Store {
   }
 
   async load(name: ViewName): Promise<StoredView | undefined> {
-    if (!this.database) return undefined;
+    if (!this.database || this.isOff) return undefined;
     try {
       const id = idOf(name);
       const transaction = this.database.transaction(['views', 'records']);
       const records = transaction.objectStore('records');
-      const [row, keys, texts] = await Promise.all([
+      const [mark, row, keys, texts] = await Promise.all([
+        done<unknown>(transaction.objectStore('views').get(cleared)),
         done(transaction.objectStore('views').get(id) as IDBRequest<Row | undefined>),
         done(records.getAllKeys(rangeOf(id))),
         done(records.getAll(rangeOf(id)) as IDBRequest<string[]>),
       ]);
-      if (row === undefined) return undefined;
+      // Meanwhile it may have been cleared, here or by another page: what is there now is not this one's.
+      if (row === undefined || mark !== this.mark || this.isOff) return undefined;
       this.writes.loaded(id, row);
       return { ...row, records: keys.map((key, i) => [(key as [string, string])[1], texts[i] ?? ''] as const) };
     } catch (error) {

@@ -117,7 +117,7 @@ export class Subscriptions {
   }
 
   /** What was stored is shown at once, and its cursor is the one to go on from. */
-  restored(number: number, stored: StoredView | undefined): void {
+  restored(number: number, stored?: StoredView): void {
     const subscription = this.all.get(number);
     if (subscription?.phase !== 'restoring') return;
     if (stored) {
@@ -158,9 +158,12 @@ export class Subscriptions {
     }
   }
 
-  /** Another principal: what the one before was shown is not for this one. */
+  /** Another principal: what the one before was shown is not for this one, nor what is still being read of it. */
   forgetEverything(): void {
-    for (const subscription of this.all.values()) this.forget(subscription, true);
+    for (const subscription of this.all.values()) {
+      this.restored(subscription.localNumber);
+      this.forget(subscription, true);
+    }
   }
 
   due(number: number): void {

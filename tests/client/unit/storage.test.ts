@@ -151,6 +151,57 @@ describe('a storage', () => {
     expect(await stored()).toBeUndefined();
   });
 
+  it('what_is_still_being_read_when_somebody_else_signs_in_is_not_shown_to_them', async () => {
+    const first = await open();
+    await first.view.whenReady();
+    await eventually('it is stored', async () => (await stored()) !== undefined);
+    first.client.close();
+    for (const end of ['another token', 'a revocation']) {
+      server.principal = end === 'another token' ? 'bob' : 'alice';
+      const { store } = await indexedDbStorage({ principal: 'alice' });
+      const found = await store.load({ space: '1', view: 'above', params: { low: -5 } });
+      let answer: () => void = () => undefined;
+      const slow: typeof store = {
+        principal: store.principal,
+        load: () => new Promise((resolve) => (answer = () => resolve(found))),
+        save: (shown) => store.save(shown),
+        // What was found is still in the hand of whoever reads it.
+        clear: () => undefined,
+      };
+      const before = server.received.length;
+      const { client, view } = await open('alice', { store: slow });
+      const shown: number[] = [];
+      view.subscribe(({ entered }) => shown.push(entered.length));
+      await eventually('it is welcome', () => client.status === 'online');
+      if (end === 'a revocation') server.end(4005);
+      await eventually(end, () => client.status === 'denied' || view.status === 'live');
+      const seen = shown.length;
+      answer();
+      for (let turn = 0; turn < 5; ++turn) await new Promise(setImmediate);
+      expect([shown.length, view.status], end).toEqual(end === 'a revocation' ? [0, 'denied'] : [seen, 'live']);
+      expect(server.received.slice(before).filter(({ cursor }) => cursor !== undefined)).toEqual([]);
+      client.close();
+    }
+  });
+
+  it('what_is_read_while_it_is_cleared_or_was_stored_after_that_is_not_this_page_s', async () => {
+    const { client, view, storage } = await open();
+    await view.whenReady();
+    await eventually('it is stored', async () => (await stored()) !== undefined);
+    const name = { space: '1', view: 'above', params: { low: -5 } };
+    const other = await indexedDbStorage({ principal: 'alice' });
+    const reading = storage.store.load(name);
+    client.close();
+    await storage.clear();
+    expect(await reading).toBeUndefined();
+    const next = await open();
+    await next.view.whenReady();
+    await eventually('it is stored again', async () => (await stored()) !== undefined);
+    expect(await storage.store.load(name)).toBeUndefined();
+    expect(await other.store.load(name)).toBeUndefined();
+    expect(errors).toEqual([]);
+  });
+
   it('at_sign_out_nothing_is_left_and_nothing_comes_after', async () => {
     const { view, storage } = await open();
     await view.whenReady();

@@ -86,6 +86,21 @@ describe('a subscription', () => {
     expect(Object.keys(recorder.shown(1))).toEqual(['[1]', '[2]']);
   });
 
+  it('what_is_still_being_read_of_one_principal_is_neither_shown_nor_asked_with_for_another_or_after_a_revocation', () => {
+    const stored = { context: 'ctx1', position: 'p5', sequence: '5', records: [['[1]', '{"id":1,"a":1}']] as const };
+    const other = new Recorder();
+    other.machine.principal = 'ada';
+    other.subscribe(1, '1', true).online('bob');
+    expect(other.sent('subscribe')).toMatchObject([{ id: 's1' }]);
+    other.restored(1, stored);
+    expect(other.shown(1)).toEqual({});
+    expect(other.sent('subscribe').map((message) => 'cursor' in message)).toEqual([false]);
+    const revoked = new Recorder().online().subscribe(1, '1', true).step({ type: 'closed', code: 4005 }).restored(1, stored);
+    expect([revoked.shown(1), revoked.subscription(1).phase]).toEqual([{}, 'waiting']);
+    revoked.step({ type: 'start' }).online();
+    expect(revoked.sent('subscribe').map((message) => 'cursor' in message)).toEqual([false]);
+  });
+
   it('nothing_is_asked_until_the_storage_has_answered', () => {
     const recorder = new Recorder().online().subscribe(1, '1', true);
     expect(recorder.sent('subscribe').length).toBe(0);
