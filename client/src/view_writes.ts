@@ -13,6 +13,8 @@ export interface Write {
   readonly records: Map<string, string | undefined>;
   /** Of the set with these records; undefined: nothing is shown any more. */
   cursor: Cursor | undefined;
+  /** What is stored may not be seen any more: it goes, whether or not what came after it can be stored. */
+  hides: boolean;
 }
 
 type Cursor = Pick<Row, 'context' | 'position' | 'sequence'>;
@@ -26,6 +28,8 @@ export interface Decided {
 
 /** A page that wrote in the last so many milliseconds is the one that writes. */
 const leaseTime = 10_000;
+/** A storage that fails so often in a row has more wrong with it than its room. */
+const hidesAtMost = 4;
 
 export class ViewWrites {
   /** Names this page among those that use the storage. */
@@ -45,12 +49,14 @@ export class ViewWrites {
 
   add(id: string, subscription: Subscription, change: Change | undefined): void {
     const isThere = subscription.shown !== undefined && change?.kind === 'replaced' && this.known.get(id) === subscription.shown.position;
-    // A set that was read from here needs no writing, and one that could not be written twice is left alone.
-    if ((isThere && !this.writes.has(id)) || (this.failures.get(id) ?? 0) > 1) return;
-    const fresh: Write = { subscription, whole: !this.known.has(id), records: new Map(), cursor: undefined };
+    const cursor = cursorNow(subscription);
+    // A set that was read from here needs no writing, and one that could not be written twice is left alone, unless it has to go.
+    if ((isThere && !this.writes.has(id)) || (cursor !== undefined && this.failuresOf(id) > 1)) return;
+    const fresh: Write = { subscription, whole: !this.known.has(id), records: new Map(), cursor, hides: false };
     const write = this.writes.get(id) ?? fresh;
     this.writes.set(id, write);
-    write.cursor = cursorNow(subscription);
+    write.cursor = cursor;
+    write.hides ||= cursor === undefined;
     if (change === undefined) return;
     if (change.kind === 'replaced') write.whole = true;
     for (const item of [...change.left, ...change.deleted]) write.records.set(item.key, undefined);
@@ -69,7 +75,8 @@ export class ViewWrites {
     const isOurs = stored === undefined || stored.page === this.page || now - stored.at > leaseTime;
     const whole = write.whole || stored === undefined || stored.position !== this.known.get(id);
     // A set that is written whole is the one of this moment: what waits to be written is in it.
-    const cursor = whole ? cursorNow(write.subscription) : write.cursor;
+    const isOnlyToGo = write.hides && this.failuresOf(id) > 0;
+    const cursor = isOnlyToGo ? undefined : whole ? cursorNow(write.subscription) : write.cursor;
     if (whole) this.writes.delete(id);
     if (cursor === undefined || !isOurs) this.known.delete(id);
     else this.known.set(id, cursor.position);
@@ -82,12 +89,18 @@ export class ViewWrites {
     for (const id of batch.keys()) this.failures.delete(id);
   }
 
-  /** Nothing of the batch is stored: the next time all of it is. */
+  /** Nothing of the batch is stored: the next time all of it is. What has to go is tried again, by itself: that needs no room. */
   failed(batch: ReadonlyMap<string, Write>): void {
-    for (const id of batch.keys()) {
+    for (const [id, write] of batch) {
+      const failures = this.failuresOf(id) + 1;
       this.known.delete(id);
-      this.failures.set(id, (this.failures.get(id) ?? 0) + 1);
+      this.failures.set(id, failures);
+      if (write.hides && failures <= hidesAtMost) this.writes.set(id, { ...write, ...this.writes.get(id), hides: true });
     }
+  }
+
+  private failuresOf(id: string): number {
+    return this.failures.get(id) ?? 0;
   }
 
   forget(): void {

@@ -18,6 +18,7 @@ import {
 import { done } from '../../../client/src/database.js';
 import { FakeLocks } from '../support/fake_locks.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
+import { Line } from '../support/line.js';
 import { query, type Account } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
 
@@ -363,6 +364,52 @@ describe('a storage', () => {
     }
     const found = await stored();
     expect(found?.texts).toEqual(queryAt(found?.sequence ?? ''));
+  });
+
+  it('beyond_the_quota_what_may_not_be_seen_any_more_goes_all_the_same', async () => {
+    const line = new Line();
+    const { view } = await open('alice', { WebSocket: line.socketClass() });
+    await line.opened;
+    line.greet();
+    const asked = (): string => String(line.received.filter(({ type }) => type === 'subscribe').at(-1)?.['id']);
+    await eventually('it is asked for', () => asked() === 's1');
+    const set = (channel: string, sequence: number): object[] => [
+      { type: 'subscribed', id: asked(), channel, context: channel },
+      { type: 'snapshot', channel, records: [{ key: [1], record: { id: 1, a: sequence, b: 'secret' } }] },
+      { type: 'ready', channel, sequence: `${sequence}`, position: `p${sequence}`, head: `${sequence}` },
+    ];
+    line.say(...set('c', 5));
+    await eventually('it is stored', async () => (await stored())?.sequence === '5');
+    const put = IDBObjectStore.prototype.put;
+    IDBObjectStore.prototype.put = function (this: IDBObjectStore): never {
+      this.transaction.abort();
+      throw new DOMException('full', 'QuotaExceededError');
+    };
+    try {
+      // After two failures the set is left alone, as it is.
+      for (const [i, sequence] of [6, 7, 8].entries()) {
+        const events = [{ kind: 'updated', key: [1], changed: { a: sequence } }];
+        line.say({ type: 'commit', channel: 'c', sequence: `${sequence}`, position: `p${sequence}`, events });
+        if (i < 2) await eventually('it is told', () => errors.length === i + 1);
+      }
+      expect((await stored())?.sequence).toBe('5');
+      line.say({ type: 'reset_required', id: 's1', reason: 'authorization_changed' });
+      await eventually('it is gone', async () => (await stored()) === undefined);
+      expect(view.size).toBe(0);
+      // The same in one message: what comes after it has no room, and what was there goes nevertheless.
+      IDBObjectStore.prototype.put = put;
+      line.say(...set('d', 9));
+      await eventually('it is stored again', async () => (await stored())?.sequence === '9');
+      IDBObjectStore.prototype.put = function (this: IDBObjectStore): never {
+        this.transaction.abort();
+        throw new DOMException('full', 'QuotaExceededError');
+      };
+      line.say({ type: 'reset_required', id: 's1', reason: 'authorization_changed' }, ...set('e', 10));
+      await eventually('it is gone, too', async () => (await stored()) === undefined);
+      expect(view.size).toBe(1);
+    } finally {
+      IDBObjectStore.prototype.put = put;
+    }
   });
 
   it('a_newer_form_of_the_storage_is_left_alone_and_an_older_one_gives_way', async () => {
