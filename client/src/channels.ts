@@ -62,8 +62,8 @@ export class Channel {
 
 export interface Shown<M extends Member> {
   readonly member: M;
-  /** Absent where only the cursor moved. */
-  readonly change?: Change;
+  /** Undefined where only the cursor moved. */
+  readonly change: Change | undefined;
 }
 
 export interface ChannelEvents<M extends Member> {
@@ -118,10 +118,7 @@ export class Channels<M extends Member> {
   join(channel: Channel, member: M): void {
     channel.members.add(member);
     if (channel.isReady) this.returned(channel.space, member);
-    if (channel.isReady && channel.position !== undefined) {
-      const shown = this.turnTo(channel, member);
-      if (shown) this.told.shown([shown]);
-    }
+    if (channel.isReady && channel.position !== undefined && member.shown !== channel) this.told.shown([this.turnTo(channel, member)]);
   }
 
   leave(channel: Channel, member: M): void {
@@ -250,13 +247,8 @@ export class Channels<M extends Member> {
   /** Shows what waits, commit by commit across the space's channels, up to `limit` or all of it. */
   private releaseUpTo(space: Space, limit: Sequence | undefined): void {
     for (;;) {
-      let next: Sequence | undefined;
-      for (const channel of space.channels) {
-        const first = channel.queue[0];
-        if (!first || (limit !== undefined && compareSequences(first.sequence, limit) > 0)) continue;
-        if (next === undefined || compareSequences(first.sequence, next) < 0) next = first.sequence;
-      }
-      if (next === undefined) return;
+      const next = [...space.channels].flatMap(({ queue }) => queue[0]?.sequence ?? []).sort(compareSequences)[0];
+      if (next === undefined || (limit !== undefined && compareSequences(next, limit) > 0)) return;
       const shown: Shown<M>[] = [];
       const misfits: [Channel, string][] = [];
       for (const channel of space.channels) {
@@ -274,31 +266,23 @@ export class Channels<M extends Member> {
 
   /** Applies the first step of the queue to the channel's set. */
   private take(channel: Channel, shown: Shown<M>[]): void {
-    const step = channel.queue[0];
+    const step = channel.queue.shift();
     if (!step) return;
+    const { sequence, position, events, origin, replacement } = step;
     const before = channel.set;
-    const change = step.events.length > 0 ? before.apply(step.sequence, step.events, step.origin) : undefined;
-    channel.queue.shift();
-    if (step.replacement !== undefined) channel.set = step.replacement;
-    channel.sequence = step.sequence;
-    channel.position = step.position;
+    const change = events.length > 0 ? before.apply(sequence, events, origin) : undefined;
+    channel.set = replacement ?? before;
+    channel.sequence = sequence;
+    channel.position = position;
     for (const member of channel.members as Set<M>) {
-      if (member.shown !== channel) {
-        const first = this.turnTo(channel, member);
-        if (first) shown.push(first);
-      } else if (step.replacement !== undefined) {
-        shown.push({ member, change: channel.set.differenceTo(before, step.sequence) });
-      } else {
-        shown.push(change === undefined ? { member } : { member, change });
-      }
+      shown.push(replacement || member.shown !== channel ? this.turnTo(channel, member, before) : { member, change });
     }
   }
 
-  /** Turns a member from what it looked at to this channel. */
-  private turnTo(channel: Channel, member: M): Shown<M> | undefined {
-    const old = member.shown;
-    if (old === channel) return undefined;
+  /** Turns a member from what it looked at to this channel; `before`: what that was, where it was this channel, too. */
+  private turnTo(channel: Channel, member: M, before?: RecordSet): Shown<M> {
+    const old = member.shown === channel ? before : member.shown?.set;
     member.shown = channel;
-    return { member, change: channel.set.differenceTo(old?.set, channel.sequence) };
+    return { member, change: channel.set.differenceTo(old, channel.sequence) };
   }
 }

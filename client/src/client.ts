@@ -5,7 +5,7 @@ import type { Extension } from './extension.js';
 import type { ClientError, Delay, Host, TimerName } from './host.js';
 import { Listeners } from './listeners.js';
 import type { AnyModel, IfUnknown, Params, ParamsOf, RecordOf, Untyped, ViewNames } from './model.js';
-import { encode, subprotocol, type ClientMessage } from './protocol.js';
+import { encode, subprotocol, type ClientMessage, type Welcome } from './protocol.js';
 import { Machine, type ConnectionStatus, type MachineEvent } from './state.js';
 import type { Store } from './store.js';
 import { newSubscription, type Subscription } from './subscriptions.js';
@@ -187,6 +187,11 @@ export class Client<M extends AnyModel = Untyped> implements Host {
         this.machine.takeEvent(next, this.timers.now());
         for (const extension of this.allExtensions) extension.stepped();
       }
+  /** For the tabs and for the writer: what the server said last of itself. @internal */
+  get welcome(): Welcome | undefined {
+    return this.machine.welcome;
+  }
+
     } finally {
       this.isStepping = false;
     }

@@ -92,6 +92,8 @@ export interface Welcome {
   readonly connection?: string;
   /** Seconds; twice as long without a document means a dead link. */
   readonly heartbeat: number;
+  /** The largest message that the server takes: a larger one ends the connection for good. */
+  readonly message_bytes?: number;
 }
 export interface Notice {
   readonly type: 'notice';
@@ -190,6 +192,11 @@ export type ServerDocument =
 /** A bigint travels as a string: that is how the protocol takes numbers that JavaScript cannot hold. */
 export function encode(message: unknown): string {
   return JSON.stringify(message, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+/** Of a message, as the server counts it. */
+export function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
 /** One document; undefined: of a type that this client does not know. */
@@ -293,7 +300,7 @@ function readEvent(text: string): RecordEvent {
 }
 
 const shapes: { readonly [T in ServerDocument['type']]: Shape<Extract<ServerDocument, { type: T }>> } = {
-  welcome: { principal: string, connection: optional(string), heartbeat: number },
+  welcome: { principal: string, connection: optional(string), heartbeat: number, message_bytes: optional(number) },
   notice: { kind: string, in: optional(number) },
   subscribed: {
     id: string,

@@ -77,9 +77,8 @@ export class RecordSet {
       }
       seen.add(key);
       if (event.kind === 'entered') change.entered.push(new Item(key, event.record, this.parse));
-      else if (!before) continue;
-      else if (event.kind === 'updated') change.updated.push(this.update(before, event.changed));
-      else change[event.kind === 'deleted' ? 'deleted' : 'left'].push(before);
+      else if (event.kind === 'updated') change.updated.push(this.update(before as Item, event.changed));
+      else change[event.kind === 'deleted' ? 'deleted' : 'left'].push(before as Item);
     }
     for (const { key } of [...change.left, ...change.deleted]) this.items.delete(key);
     for (const item of change.entered) this.items.set(item.key, item);

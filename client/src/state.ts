@@ -56,7 +56,7 @@ export class Machine {
         this.runner.wasShown(shown);
       },
       gaveUp: (members, reason) => {
-        for (const member of members) this.allSubscriptions.doesNotFit(member, reason, this.now);
+        for (const member of members) this.allSubscriptions.doesNotFit(member, reason);
       },
     });
     this.allSubscriptions = new Subscriptions(this.allChannels, runner);
@@ -64,7 +64,7 @@ export class Machine {
 
   /** `now`: milliseconds of any clock; only differences count, and a clock that is set back does no harm. */
   takeEvent(event: MachineEvent, now: number): void {
-    this.now = now;
+    this.allSubscriptions.now = this.now = now;
     if (this.heard > now) this.heard = now;
     switch (event.type) {
       case 'subscribe':
@@ -116,7 +116,7 @@ export class Machine {
     this.runner.getToken();
   }
 
-  /** The provider answered, or failed. */
+  /** The provider answered, or failed, or is given up. */
   tokenCame(): void {
     this.tokenAsked = false;
   }
@@ -160,21 +160,16 @@ export class Machine {
       case 'ping':
         return this.runner.sendMessage({ type: 'pong' });
       case 'subscribed':
-        return this.allSubscriptions.subscribed(document, this.now);
-      case 'snapshot':
-        return this.allChannels.snapshot(document);
       case 'ready':
-        return this.allSubscriptions.ready(document, this.now);
-      case 'commit':
-        return this.allChannels.commit(document);
-      case 'progress':
-        return this.allChannels.progress(document);
-      case 'at':
-        return this.allChannels.at(document);
-      case 'reset_required':
-        return this.allSubscriptions.resetRequired(document, this.now);
       case 'unsubscribed':
-        return this.allSubscriptions.unsubscribed(document);
+        return this.allSubscriptions[document.type](document as never);
+      case 'snapshot':
+      case 'commit':
+      case 'progress':
+      case 'at':
+        return this.allChannels[document.type](document as never);
+      case 'reset_required':
+        return this.allSubscriptions.resetRequired(document);
       case 'error':
         return this.allSubscriptions.failed(document);
       case 'notice':
@@ -196,7 +191,7 @@ export class Machine {
     this.closedBy = undefined;
     this.enterPhase('online');
     this.runner.setTimer('silence', exactly(this.silenceAfter()));
-    this.allSubscriptions.connected();
+    this.allSubscriptions.connected(document.message_bytes);
   }
 
   /** A token whose whole life is shorter than the server's warning must not be replaced the moment it was sent. */
@@ -243,8 +238,8 @@ export class Machine {
       return this.reportOf('denied', `closed with ${code} for good`);
     }
     if (told !== undefined) return this.wait(exactly(told), false);
-    const first = this.attempts++ === 0 && retry !== 'later';
-    this.wait(first ? soon : backoff(this.attempts - 1), retry !== 'later' || code === 1006);
+    const before = this.attempts++;
+    this.wait(before === 0 && retry !== 'later' ? soon : backoff(before), retry !== 'later' || code === 1006);
   }
 
   /** Gives the attempt up; what comes next is `wait`'s. */
@@ -274,12 +269,12 @@ export class Machine {
   }
 
   private drop(code = silent): void {
-    if (this.phase === 'online' && this.now - this.onlineSince >= settledAfter) this.attempts = 0;
     this.runner.dropSocket(code);
     this.left();
   }
 
   private left(): void {
+    if (this.phase === 'online' && this.now - this.onlineSince >= settledAfter) this.attempts = 0;
     this.runner.clearTimer('silence');
     this.runner.clearTimer('refresh');
     this.runner.clearTimer('patience');

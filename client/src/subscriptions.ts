@@ -4,7 +4,17 @@
 import { backoff, type ClientError, type Delay, type Host } from './host.js';
 import { Channel, type Channels, type Member, type Shown } from './channels.js';
 import type { Parse } from './record_set.js';
-import type { ErrorDocument, Ready, ResetRequired, Sequence, Subscribe, Subscribed, Unsubscribed } from './protocol.js';
+import {
+  bytesOf,
+  encode,
+  type ErrorDocument,
+  type Ready,
+  type ResetRequired,
+  type Sequence,
+  type Subscribe,
+  type Subscribed,
+  type Unsubscribed,
+} from './protocol.js';
 
 export type SubscriptionPhase =
   | 'restoring' // what is stored of it is being read
@@ -103,9 +113,12 @@ const settledAfter = 10_000;
 
 export class Subscriptions {
   readonly all = new Map<number, Subscription>();
+  /** Of the event that is taken. */
+  now = 0;
   private readonly byWire = new Map<string, Subscription>();
   private attempts = 0;
   private isLinked = false;
+  private messageBytes = 0;
 
   constructor(private readonly allChannels: Channels<Subscription>, private readonly runner: Host) {}
 
@@ -127,7 +140,7 @@ export class Subscriptions {
       channel.position = stored.position;
       subscription.shown = channel;
       subscription.shownContext = subscription.context = stored.context;
-      this.runner.wasShown([{ member: subscription, change: channel.set.differenceTo(undefined, stored.sequence) }]);
+      this.runner.wasShown([{ member: subscription, change: channel.set.differenceTo(undefined, channel.sequence) }]);
     }
     this.moveOn(subscription, 'restored');
     if (this.isLinked) this.moveOn(subscription, 'connected');
@@ -141,8 +154,10 @@ export class Subscriptions {
     this.runner.clearTimer(number);
   }
 
-  connected(): void {
+  /** `messageBytes`: what the server takes at most. */
+  connected(messageBytes = Infinity): void {
     this.isLinked = true;
+    this.messageBytes = messageBytes;
     for (const subscription of [...this.all.values()]) this.moveOn(subscription, 'connected');
   }
 
@@ -173,13 +188,13 @@ export class Subscriptions {
     if (this.isLinked) this.moveOn(subscription, 'connected');
   }
 
-  subscribed(document: Subscribed, now: number): void {
+  subscribed(document: Subscribed): void {
     const subscription = this.byWire.get(document.id);
     if (!subscription) return;
     subscription.context = document.context;
-    if (document.same_as !== undefined) return this.shareChannel(subscription, document.channel, now);
+    if (document.same_as !== undefined) return this.shareChannel(subscription, document.channel);
     if (document.resumed && cursorOf(subscription) === undefined) {
-      return this.startOver(subscription, now, 'no cursor');
+      return this.startOver(subscription, 'no cursor');
     }
     const kept = document.resumed ? subscription.shown : undefined;
     const channel = kept ?? newChannel(subscription);
@@ -188,65 +203,64 @@ export class Subscriptions {
     this.enterChannel(subscription, channel, kept === undefined ? 'subscribed_fresh' : 'subscribed_resumed');
   }
 
-  ready(document: Ready, now: number): void {
+  ready(document: Ready): void {
     const channel = this.allChannels.find(document.channel);
     if (!channel) return;
     for (const subscription of this.all.values()) {
-      if (subscription.channel === channel) this.becomeLive(subscription, now);
+      if (subscription.channel === channel) this.becomeLive(subscription);
     }
     this.allChannels.ready(document);
   }
 
   /** A fresh `subscribed` follows by itself. */
-  resetRequired(document: ResetRequired, now: number): void {
+  resetRequired(document: ResetRequired): void {
     const subscription = this.byWire.get(document.id);
     if (!subscription) return;
     this.forget(subscription, document.reason === 'authorization_changed');
-    if (this.resetTooOften(subscription, now, document.reason)) return;
+    if (this.resetTooOften(subscription, document.reason)) return;
     this.leaveChannel(subscription);
     this.moveOn(subscription, 'reset');
   }
 
   /** The set does not fit what came: it is read anew, and counted like a reset. */
-  doesNotFit(subscription: Subscription, reason: string, now: number): void {
+  doesNotFit(subscription: Subscription, reason: string): void {
     subscription.channel = undefined;
-    this.reportOf(subscription, 'misfit', reason);
-    this.startOver(subscription, now, reason);
+    this.reportOf(subscription, { code: 'misfit', message: reason });
+    this.startOver(subscription, reason);
   }
 
   unsubscribed(document: Unsubscribed): void {
-    const subscription = this.byWire.get(document.id);
-    if (!subscription) return;
-    this.byWire.delete(document.id);
-    subscription.wire = undefined;
-    this.failWith(subscription, 'forbidden', 'not allowed any more');
+    const subscription = this.ended(document.id);
+    if (subscription) this.failWith(subscription, { code: 'forbidden', message: 'not allowed any more' });
   }
 
   failed(document: ErrorDocument): void {
-    const subscription = document.id === undefined ? undefined : this.byWire.get(document.id);
-    if (!subscription || document.id === undefined) {
-      const { code, message, connection } = document;
-      this.runner.tellError({ code, message, connection });
-      return;
-    }
-    this.byWire.delete(document.id);
-    subscription.wire = undefined;
-    const after = document.retry_after;
-    if (document.code === 'cursor_invalid' && subscription.shownContext !== undefined) {
+    const subscription = this.ended(document.id);
+    const { code, message, connection, retry_after: after } = document;
+    if (!subscription) return this.runner.tellError({ code, message, connection });
+    if (code === 'cursor_invalid' && subscription.shownContext !== undefined) {
       this.forget(subscription, false);
       this.again(subscription);
-    } else if (after !== undefined || passing.has(document.code)) {
-      this.reportOf(subscription, document.code, document.message, document.connection);
+    } else if (after !== undefined || passing.includes(code)) {
+      this.reportOf(subscription, document);
       this.pauseFor(subscription, after === undefined ? backoff(subscription.failures) : { low: after, high: after * 1.5 });
       subscription.failures++;
     } else {
-      this.failWith(subscription, document.code, document.message, document.connection);
+      this.failWith(subscription, document);
     }
   }
 
   /** Called with everything that became visible, before the application hears of it. */
   wereShown(shown: readonly Shown<Subscription>[]): void {
     for (const { member } of shown) member.shownContext = member.context;
+  }
+
+  /** The subscription that the server has ended. */
+  private ended(id = ''): Subscription | undefined {
+    const subscription = this.byWire.get(id);
+    this.byWire.delete(id);
+    if (subscription) subscription.wire = undefined;
+    return subscription;
   }
 
   private moveOn(subscription: Subscription, event: SubscriptionEvent): void {
@@ -259,13 +273,16 @@ export class Subscriptions {
   }
 
   private ask(subscription: Subscription): void {
-    const wire = `s${++this.attempts}`;
-    subscription.wire = wire;
-    this.byWire.set(wire, subscription);
+    const id = `s${++this.attempts}`;
     const { space, view, params } = subscription;
     const cursor = cursorOf(subscription);
+    const message: Subscribe = { type: 'subscribe', id, space, view, params, ...(cursor && { cursor }) };
+    if (bytesOf(encode(message)) > this.messageBytes) {
+      return this.failWith(subscription, { code: 'too_large', message: `more than ${this.messageBytes} bytes` });
+    }
+    subscription.wire = id;
+    this.byWire.set(id, subscription);
     if (cursor) this.allChannels.returns(space, subscription);
-    const message: Subscribe = { type: 'subscribe', id: wire, space, view, params, ...(cursor && { cursor }) };
     this.runner.sendMessage(message);
   }
 
@@ -281,12 +298,12 @@ export class Subscriptions {
   }
 
   /** Another subscription has the same group: this one looks at its set. */
-  private shareChannel(subscription: Subscription, channelId: string, now: number): void {
+  private shareChannel(subscription: Subscription, channelId: string): void {
     const channel = this.allChannels.find(channelId);
-    if (!channel) return this.startOver(subscription, now, 'its channel is gone');
+    if (!channel) return this.startOver(subscription, 'its channel is gone');
     this.leaveChannel(subscription);
     this.enterChannel(subscription, channel, 'subscribed_fresh');
-    if (channel.isReady) this.becomeLive(subscription, now);
+    if (channel.isReady) this.becomeLive(subscription);
   }
 
   private enterChannel(subscription: Subscription, channel: Channel, event: SubscriptionEvent): void {
@@ -295,10 +312,10 @@ export class Subscriptions {
     this.allChannels.join(channel, subscription);
   }
 
-  private becomeLive(subscription: Subscription, now: number): void {
+  private becomeLive(subscription: Subscription): void {
     subscription.failures = 0;
     subscription.error = undefined;
-    subscription.liveSince = now;
+    subscription.liveSince = this.now;
     this.moveOn(subscription, 'ready');
   }
 
@@ -314,9 +331,9 @@ export class Subscriptions {
   }
 
   /** Without a cursor, and counted, so that it does not go round for ever. */
-  private startOver(subscription: Subscription, now: number, reason: string): void {
+  private startOver(subscription: Subscription, reason: string): void {
     this.forget(subscription, false);
-    if (!this.resetTooOften(subscription, now, reason)) this.again(subscription);
+    if (!this.resetTooOften(subscription, reason)) this.again(subscription);
   }
 
   private pauseFor(subscription: Subscription, delay: Delay): void {
@@ -325,24 +342,24 @@ export class Subscriptions {
     this.moveOn(subscription, 'pause');
   }
 
-  private failWith(subscription: Subscription, code: string, message: string, connection?: string): void {
+  private failWith(subscription: Subscription, error: ClientError): void {
     this.letGo(subscription);
-    if (code === 'forbidden') this.forget(subscription, true);
-    this.reportOf(subscription, code, message, connection);
+    if (error.code === 'forbidden') this.forget(subscription, true);
+    this.reportOf(subscription, error);
     this.moveOn(subscription, 'fail');
   }
 
-  private reportOf(subscription: Subscription, code: string, message: string, connection?: string): void {
+  private reportOf(subscription: Subscription, { code, message, connection }: ClientError): void {
     subscription.error = { code, message, subscription, connection };
     this.runner.tellError(subscription.error);
   }
 
-  private resetTooOften(subscription: Subscription, now: number, reason: string): boolean {
-    const settled = subscription.phase === 'live' && now - subscription.liveSince >= settledAfter;
+  private resetTooOften(subscription: Subscription, reason: string): boolean {
+    const settled = subscription.phase === 'live' && this.now - subscription.liveSince >= settledAfter;
     subscription.resets = settled ? 1 : subscription.resets + 1;
     const excess = subscription.resets - resetsAtOnce;
     if (excess <= 0) return false;
-    if (excess === 1) this.reportOf(subscription, 'reset_loop', `${subscription.resets} resets in a row: ${reason}`);
+    if (excess === 1) this.reportOf(subscription, { code: 'reset_loop', message: `${subscription.resets} resets in a row: ${reason}` });
     this.pauseFor(subscription, backoff(excess));
     return true;
   }
@@ -354,8 +371,7 @@ export class Subscriptions {
     if (!hide || subscription.shown === undefined) return;
     const { set, sequence } = subscription.shown;
     subscription.shown = undefined;
-    const change = newChannel(subscription).set.differenceTo(set, sequence);
-    this.runner.wasShown([{ member: subscription, change }]);
+    this.runner.wasShown([{ member: subscription, change: newChannel(subscription).set.differenceTo(set, sequence) }]);
   }
 }
 
@@ -364,11 +380,10 @@ function newChannel(subscription: Subscription): Channel {
 }
 
 /** Errors that pass by themselves, also where the server names no delay. */
-const passing: ReadonlySet<string> = new Set(['unavailable', 'bootstrap_timeout']);
+const passing: readonly string[] = ['unavailable', 'bootstrap_timeout'];
 
 /** What the server needs to go on from the set that is shown. */
 export function cursorOf(subscription: Subscription): string | undefined {
-  const position = subscription.shown?.position;
-  if (subscription.shownContext === undefined || position === undefined) return undefined;
-  return `${subscription.shownContext}.${position}`;
+  const { shown, shownContext: context } = subscription;
+  return context === undefined || shown?.position === undefined ? undefined : `${context}.${shown.position}`;
 }

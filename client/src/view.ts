@@ -122,7 +122,7 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
     const { status } = this.machine;
     if (this.isClosed) return 'closed';
     if (status === 'closed' || status === 'denied') return status;
-    if (phase === 'failed') return error?.code === 'forbidden' ? 'denied' : 'failed';
+    if (phase === 'failed') return error?.code === 'forbidden' ? 'denied' : phase;
     if (status !== 'online') return status;
     if (!shown) return 'bootstrapping';
     const isCurrent = phase === 'live' && shown === channel;

@@ -1,7 +1,7 @@
 // The mutations of one client in one space, in order, from the call until the receipt: what may be sent, what an answer means. Pure:
 // sending, storing and time are its caller's.
 
-import { compareSequences, encode, type Sequence } from './protocol.js';
+import { bytesOf, compareSequences, encode, type Sequence } from './protocol.js';
 import type { Mutation, MutationError, Receipt, ReceiptText } from './protocol_write.js';
 
 export interface MutateOptions {
@@ -54,6 +54,33 @@ export interface StoredEntry {
 /** So many messages may be without an answer. */
 const windowSize = 16;
 
+// What else the server bounds in a message: one beyond it costs the connection.
+const mutationsMax = 500;
+const requestIdBytes = 128;
+const provenanceBytes = 1024;
+const depthMax = 32;
+const membersMax = 4096;
+
+/** What the server would not take however the message is numbered, by name; undefined: nothing. */
+export function faultOf(mutations: readonly Mutation[], { requestId, provenance = {} }: MutateOptions): string | undefined {
+  if (mutations.length < 1 || mutations.length > mutationsMax) return `mutations: must be 1 to ${mutationsMax}`;
+  if (requestId === '' || bytesOf(requestId ?? '') > requestIdBytes) return `requestId: must have 1 to ${requestIdBytes} bytes`;
+  return bytesOf(encode(provenance)) > provenanceBytes ? `provenance: must have at most ${provenanceBytes} bytes` : undefined;
+}
+
+/** What is too much in a message for a server that takes so many bytes; undefined: nothing. */
+function excessOf(text: string, messageBytes: number): string | undefined {
+  const bytes = bytesOf(text);
+  if (bytes > messageBytes) return `${bytes} bytes, of at most ${messageBytes}`;
+  const bare = text.replace(/"(?:[^"\\]+|\\.)*"/g, '');
+  const members = bare.split(':').length - 1;
+  if (members > membersMax) return `${members} members of objects, of at most ${membersMax}`;
+  let depth = 0;
+  let deepest = 0;
+  for (const bracket of bare.match(/[{}[\]]/g) ?? []) deepest = Math.max(deepest, (depth += /[{[]/.test(bracket) ? 1 : -1));
+  return deepest > depthMax ? `${deepest} objects and lists inside each other, of at most ${depthMax}` : undefined;
+}
+
 export class WriteQueue {
   readonly entries: Entry[] = [];
   /** Answers that are to come on this connection. */
@@ -101,17 +128,25 @@ export class WriteQueue {
     return out;
   }
 
-  /** What may be sent now; it counts as sent. */
-  take(): Entry[] {
-    const out: Entry[] = [];
+  /**
+   * The texts that may be sent now, which count as sent; and the entry behind them that is more than a server takes in one message. That
+   * one leaves the queue, and its number stays free, as after a final error.
+   */
+  take(messageBytes: number): { readonly texts: readonly string[]; readonly tooLarge?: readonly [entry: Entry, excess: string] } {
+    const texts: string[] = [];
     for (const entry of this.entries) {
       if (this.isStalled || this.outstanding >= windowSize || entry.text === undefined || !entry.isStored) break;
       if (entry.isSent) continue;
+      const excess = excessOf(entry.text, messageBytes);
+      if (excess !== undefined) {
+        this.free(entry);
+        return { texts, tooLarge: [entry, excess] };
+      }
       entry.isSent = true;
       this.outstanding++;
-      out.push(entry);
+      texts.push(entry.text);
     }
-    return out;
+    return { texts };
   }
 
   /** The entry that the receipt is of, which is not in the queue any more. A receipt may come more than once. */
@@ -142,10 +177,10 @@ export class WriteQueue {
       return undefined;
     }
     if (error.code === 'unavailable') return undefined;
-    this.entries.splice(this.entries.indexOf(entry), 1);
     // A number that was used, by whatever, is not free.
     const isUsed = error.code === 'sequence_conflict' || error.code === 'receipt_pruned';
-    if (!isUsed) this.renumber(entry.number, entry.number);
+    if (isUsed) this.entries.splice(this.entries.indexOf(entry), 1);
+    else this.free(entry);
     return entry;
   }
 
@@ -153,6 +188,12 @@ export class WriteQueue {
   draftOf(entry: Entry): string {
     const draft: StoredEntry = { number: String(entry.number), mutations: this.withBases(entry), options: entry.options };
     return encode(draft);
+  }
+
+  /** The entry leaves, and those after it move up. */
+  private free(entry: Entry): void {
+    this.entries.splice(this.entries.indexOf(entry), 1);
+    this.renumber(entry.number, entry.number);
   }
 
   private renumber(first: number, from = 0): void {

@@ -6,7 +6,7 @@ import type { AnyModel, MutationOf, Untyped } from './model.js';
 import { compareSequences, type Sequence } from './protocol.js';
 import { decodeWriting, type Mutation, type MutationError, type Receipt, type Receipts } from './protocol_write.js';
 import type { View } from './view.js';
-import { MutationRejected, WriteQueue, type Entry, type MutateOptions, type StoredEntry } from './write_queue.js';
+import { faultOf, MutationRejected, WriteQueue, type Entry, type MutateOptions, type StoredEntry } from './write_queue.js';
 
 /** Where unanswered mutations outlive the page. One is used by one page at a time. Nothing here may reject. */
 export interface MutationStore {
@@ -84,13 +84,16 @@ export class Writer<M extends AnyModel = Untyped> {
    * Offline it waits; what was asked for before a reload is sent all the same, where there is a store.
    */
   mutate(space: string, mutations: readonly MutationOf<M>[], options: MutateOptions = {}): Promise<Receipt> {
+    const fault = faultOf(mutations as readonly Mutation[], options);
+    const refused = fault === undefined ? undefined : new MutationRejected('bad_request', fault);
     const result = new Promise<Receipt>((resolve, reject) => {
-      this.queue(space).add({ mutations: mutations as readonly Mutation[], options, resolve, reject });
+      if (refused !== undefined) reject(refused);
+      else this.queue(space).add({ mutations: mutations as readonly Mutation[], options, resolve, reject });
     });
     // Whoever does not wait for it hears of it by onRejected.
     result.catch(() => undefined);
-    this.listeners.tell();
-    this.pump(space, true);
+    if (refused !== undefined) this.rejectedListeners.tell(refused);
+    else this.added(space);
     return result;
   }
 
@@ -128,6 +131,11 @@ export class Writer<M extends AnyModel = Untyped> {
     if (queue === undefined) this.queues.set(space, (queue = new WriteQueue(space)));
     return queue;
   }
+  private added(space: string): void {
+    this.listeners.tell();
+    this.pump(space, true);
+  }
+
 
   private restore(space: string, last: number, texts: readonly string[]): void {
     const queue = new WriteQueue(space, last - texts.length);
@@ -145,13 +153,18 @@ export class Writer<M extends AnyModel = Untyped> {
     const queue = this.queue(space);
     if (queue.settle().length > 0 || isNew) this.save(queue);
     if (this.gate.status !== 'online' || this.paused.has(space) || this.isOfAnother) return;
-    for (const { text } of queue.take()) if (text !== undefined) this.send(text);
+    const { texts, tooLarge } = queue.take(this.gate.welcome?.message_bytes ?? Infinity);
+    for (const text of texts) this.send(text);
     this.watchFor(queue);
   }
 
   /** The connection is not that of the store's principal, and the client has no storage that says so first. */
   private get isOfAnother(): boolean {
     const { principal } = this.store ?? {};
+    if (tooLarge === undefined) return;
+    const [entry, excess] = tooLarge;
+    this.reject(entry, new MutationRejected('too_large', `more than the server takes in one message: ${excess}`));
+    this.added(space);
     return principal !== undefined && this.gate.status === 'online' && this.gate.principal !== principal;
   }
 

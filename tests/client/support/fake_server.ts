@@ -16,7 +16,8 @@ export class FakeServer {
   principal = 'alice';
   private readonly sockets = new Map<WebSocket, Link>();
   private readonly http: Server = createServer();
-  private readonly server = new WebSocketServer({ server: this.http });
+  /** A message beyond what `welcome` says ends the connection with 1009. */
+  private readonly server = new WebSocketServer({ server: this.http, maxPayload: 65_536 });
   private readonly turns: ReturnType<typeof setInterval>;
 
   constructor(seed: number) {
@@ -63,6 +64,8 @@ export class FakeServer {
     this.connections++;
     const link = new Link(this.ledger, this.random, this.principal);
     this.sockets.set(socket, link);
+    // Of a message that is too large; the close follows.
+    socket.on('error', () => undefined);
     socket.on('close', () => this.sockets.delete(socket));
     socket.on('message', (data) => {
       const message = JSON.parse(String(data)) as Record<string, unknown>;

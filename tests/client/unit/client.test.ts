@@ -3,8 +3,9 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { connect, parseLossless, type Change, type Client, type ClientError, type ClientOptions, type SocketConstructor } from '@viewgate/client';
+import { connect, parseLossless, type Change, type Client, type ClientError, type ClientOptions, type SocketConstructor, type View } from '@viewgate/client';
 import { FakeServer, eventually } from '../support/fake_server.js';
+import { Line } from '../support/line.js';
 import { query, timeOf, type Account } from '../support/model_gateway.js';
 
 let server: FakeServer;
@@ -135,6 +136,22 @@ describe('a client', () => {
     expect(first.status).toBe('closed');
     server.ledger.write(server.random, '1');
     await eventually('the second follows', () => equal(texts(second as never), query(now('1'), 'above', { low: 0 })));
+  });
+
+  it('case_25_a_subscription_that_is_more_than_the_server_takes_fails_by_name_and_the_others_go_on', async () => {
+    const client = open();
+    const closes: (number | undefined)[] = [];
+    client.onState(({ lastClose }) => closes.push(lastClose));
+    const view = client.subscribe('overdrawn', { space: '1' });
+    const large = client.subscribe('above', { space: '1', params: { low: 'é'.repeat(33_000) } });
+    await expect(large.whenReady()).rejects.toThrow('65536 bytes');
+    expect([large.status, large.error?.code]).toEqual(['failed', 'too_large']);
+    await view.whenReady();
+    server.ledger.write(server.random, '1');
+    await eventually('the other one follows', () => view.status === 'live' && equal(texts(view), query(now('1'), 'overdrawn', {})));
+    expect(closes).not.toContain(1009);
+    large.close();
+    expect(server.received.filter(({ type }) => type === 'unsubscribe')).toEqual([]);
   });
 
   it('equal_subscriptions_share_one_set', async () => {

@@ -148,6 +148,53 @@ describe('writing', () => {
     await eventually('the other one stands', () => accounts.get([1])?.a === 9);
   });
 
+  it('case_25_what_is_more_than_the_server_takes_is_rejected_by_name_and_the_connection_and_all_else_go_on', async () => {
+    const kept = new Kept('tab-1');
+    // Offline nobody knows what the server takes: what is too much is found when it would be sent, by this page or the next one.
+    const before = open(kept);
+    before.client.close();
+    void before.accounts.create({ id: 1, a: 1, b: 'x'.repeat(70_000) });
+    void before.accounts.create({ id: 2, a: 2, b: 'é"\\{:'.repeat(6_000) });
+    await eventually('both are stored', () => kept.stored[0]?.texts.length === 2);
+    const { client, accounts, write } = open(kept);
+    const told: string[] = [];
+    const closes: (number | undefined)[] = [];
+    client.onState(({ lastClose }) => closes.push(lastClose));
+    write.onRejected(({ reason, message }) => told.push(`${reason} ${/\d+ \w+/.exec(message)?.[0]}`));
+    await eventually('one is applied and the other is not', () => told.length === 1 && stateOf(2) !== undefined);
+    const wide = Object.fromEntries(Array.from({ length: 4_100 }, (_, i) => [`c${i}`, i]));
+    const deep = JSON.parse('['.repeat(40) + ']'.repeat(40)) as unknown;
+    const put = (id: number, record: object): Promise<string> => reasonOf(write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [id], record }]));
+    const results = [put(3, { a: 3 }), put(4, wide), put(5, { b: deep }), put(6, { b: 'é'.repeat(32_760) }), put(7, { a: 7 })];
+    expect(await Promise.all(results)).toEqual(['applied', 'too_large', 'too_large', 'too_large', 'applied']);
+    expect(told.map((each) => each.split(' ')[2])).toEqual(['bytes', 'members', 'objects', 'bytes']);
+    expect(server.ledger.desk.applied).toEqual([1, 2, 3].map((number) => `tab-1 ${number}`));
+    expect(closes).not.toContain(1009);
+    expect([write.unanswered, accounts.isPending([6])]).toEqual([0, false]);
+    expect(kept.stored).toEqual([{ space: '1', last: 3, texts: [] }]);
+  });
+
+  it('what_no_message_may_hold_is_rejected_when_it_is_asked_for', async () => {
+    const { accounts, write } = open();
+    await accounts.view.whenReady();
+    const one = { kind: 'delete', collection: 'accounts', key: [1] } as const;
+    const told: string[] = [];
+    write.onRejected(({ reason, message }) => told.push(`${reason} ${message.split(':')[0]}`));
+    const asked = [
+      write.mutate('1', []),
+      write.mutate('1', Array.from({ length: 501 }, () => one)),
+      write.mutate('1', [one], { requestId: 'é'.repeat(65) }),
+      write.mutate('1', [one], { requestId: '' }),
+      write.mutate('1', [one], { provenance: { why: 'x'.repeat(1_024) } }),
+    ];
+    expect(write.unanswered).toBe(0);
+    expect(await Promise.all(asked.map(reasonOf))).toEqual(asked.map(() => 'bad_request'));
+    const names = ['mutations', 'mutations', 'requestId', 'requestId', 'provenance'];
+    expect(told).toEqual(names.map((name) => `bad_request ${name}`));
+    expect(await reasonOf(accounts.create({ id: 5, a: 1, b: 'x' }, { requestId: 'é'.repeat(64), provenance: { why: 'x'.repeat(1_000) } }))).toBe('applied');
+    expect(server.received.filter(({ type }) => type === 'mutate').length).toBe(1);
+  });
+
   it('case_36_a_mutation_sent_twice_has_one_effect_and_one_receipt', async () => {
     const { accounts } = open();
     await accounts.view.whenReady();
