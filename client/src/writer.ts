@@ -40,7 +40,7 @@ export interface Pending {
 }
 
 /** Of a view, what tells how far it has come. */
-export type Watched = Pick<View, 'space' | 'sequence' | 'status'>;
+export type Watched = Pick<View, 'space' | 'sequence' | 'status'> & { onState(listener: () => void): () => void };
 
 const retryDefault = 1_000;
 /** A message that has no answer for so long is sent again, which is harmless: an answer may be lost where a connection is not. */
@@ -113,7 +113,12 @@ export class Writer<M extends AnyModel = Untyped> {
   /** What is settled stays pending until this view shows it. Returns the end of it. */
   watch(view: Watched): () => void {
     this.views.add(view);
-    return () => this.views.delete(view);
+    // A view can end on no event of the client, where others share its subscription; not in the middle of one.
+    const end = view.onState(() => isOver(view) && void Promise.resolve().then(() => this.stepped()));
+    return () => {
+      end();
+      this.views.delete(view);
+    };
   }
 
   /** Called when what is pending is another. */
@@ -126,16 +131,16 @@ export class Writer<M extends AnyModel = Untyped> {
     return this.rejectedListeners.add(listener);
   }
 
-  private queue(space: string): WriteQueue {
-    let queue = this.queues.get(space);
-    if (queue === undefined) this.queues.set(space, (queue = new WriteQueue(space)));
-    return queue;
-  }
   private added(space: string): void {
     this.listeners.tell();
     this.pump(space, true);
   }
 
+  private queue(space: string): WriteQueue {
+    let queue = this.queues.get(space);
+    if (queue === undefined) this.queues.set(space, (queue = new WriteQueue(space)));
+    return queue;
+  }
 
   private restore(space: string, last: number, texts: readonly string[]): void {
     const queue = new WriteQueue(space, last - texts.length);
@@ -156,15 +161,15 @@ export class Writer<M extends AnyModel = Untyped> {
     const { texts, tooLarge } = queue.take(this.gate.welcome?.message_bytes ?? Infinity);
     for (const text of texts) this.send(text);
     this.watchFor(queue);
+    if (tooLarge === undefined) return;
+    const [entry, excess] = tooLarge;
+    this.reject(entry, new MutationRejected('too_large', `more than the server takes in one message: ${excess}`));
+    this.added(space);
   }
 
   /** The connection is not that of the store's principal, and the client has no storage that says so first. */
   private get isOfAnother(): boolean {
     const { principal } = this.store ?? {};
-    if (tooLarge === undefined) return;
-    const [entry, excess] = tooLarge;
-    this.reject(entry, new MutationRejected('too_large', `more than the server takes in one message: ${excess}`));
-    this.added(space);
     return principal !== undefined && this.gate.status === 'online' && this.gate.principal !== principal;
   }
 
@@ -271,15 +276,20 @@ export class Writer<M extends AnyModel = Untyped> {
 
   /**
    * Views that are ready hold everything up to the receipt's commit by the end of its message. One that is on its way holds it when
-   * it has come that far.
+   * it has come that far, and one that is over never will.
    */
   private isShown(space: string, sequence: Sequence): boolean {
     for (const view of this.views) {
-      const isOnItsWay = view.space === space && compareSequences(view.sequence, sequence) < 0;
-      if (isOnItsWay && view.status !== 'live' && view.status !== 'closed') return false;
+      const isBehind = view.space === space && compareSequences(view.sequence, sequence) < 0;
+      if (isBehind && view.status !== 'live' && !isOver(view)) return false;
     }
     return true;
   }
+}
+
+/** Nothing comes to it any more. */
+function isOver({ status }: Watched): boolean {
+  return status === 'closed' || status === 'denied' || status === 'failed';
 }
 
 /** No secret, only a name that nobody else has: pages without a secure context and Node 18 have no `crypto`. */

@@ -16,6 +16,7 @@ import {
   type Writer,
 } from '@viewgate/client';
 import { FakeServer, eventually } from '../support/fake_server.js';
+import type { Watched } from '../../../client/src/writer.js';
 import type { Account } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
 
@@ -193,6 +194,47 @@ describe('writing', () => {
     expect(told).toEqual(names.map((name) => `bad_request ${name}`));
     expect(await reasonOf(accounts.create({ id: 5, a: 1, b: 'x' }, { requestId: 'é'.repeat(64), provenance: { why: 'x'.repeat(1_000) } }))).toBe('applied');
     expect(server.received.filter(({ type }) => type === 'mutate').length).toBe(1);
+  });
+
+  it('over_a_view_that_is_refused_nothing_stays_pending', async () => {
+    for (const end of ['{"type":"unsubscribed","id":"s1","reason":"forbidden"}', '{"type":"error","id":"s1","code":"invalid_view","message":"gone"}']) {
+      const { accounts, write } = open();
+      await eventually('it is live', () => accounts.view.status === 'live');
+      server.say(end);
+      await eventually('it is over', () => accounts.view.status === 'denied' || accounts.view.status === 'failed');
+      const id = 50 + server.ledger.head('1');
+      expect(await reasonOf(accounts.create({ id, a: 1, b: 'x' }))).toBe('applied');
+      await eventually('it is taken away', () => [...write.pending()].length === 0 && !accounts.isPending([id]) && accounts.get([id]) === undefined);
+    }
+  });
+
+  it('what_waits_for_a_view_waits_no_longer_when_that_is_over', async () => {
+    for (const over of ['denied', 'failed', 'closed'] as const) {
+      const { client, write } = open();
+      const listeners: (() => void)[] = [];
+      const view: { space: string; sequence: string; status: Watched['status']; onState: Watched['onState'] } = {
+        space: '1',
+        sequence: '0',
+        status: 'catching_up',
+        onState: (listener) => {
+          listeners.push(listener);
+          return () => void listeners.splice(listeners.indexOf(listener), 1);
+        },
+      };
+      const end = write.watch(view);
+      await eventually('it is online', () => client.status === 'online');
+      await write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a: 1, b: 'x' } }]);
+      expect([...write.pending()].length).toBe(1);
+      // No event of the client comes with it: somebody closes a view whose subscription others share.
+      view.status = over;
+      for (const listener of listeners) listener();
+      let told = 0;
+      write.onChange(() => told++);
+      await eventually('it is shown no longer', () => [...write.pending()].length === 0);
+      expect(told).toBeGreaterThan(0);
+      end();
+      expect(listeners).toEqual([]);
+    }
   });
 
   it('case_36_a_mutation_sent_twice_has_one_effect_and_one_receipt', async () => {
