@@ -111,11 +111,6 @@ export class Client<M extends AnyModel = Untyped> implements Host {
       this.sharedViews.delete(subscription.localNumber);
       this.takeEvent({ type: 'unsubscribe', number: subscription.localNumber });
     });
-    const { shown } = subscription;
-    // What the others have seen already is told on a turn of its own, when whoever wants it listens.
-    if (shown) {
-      void Promise.resolve().then(() => opened.shown(shown.set.differenceTo(undefined, shown.sequence)));
-    }
     views.add(opened as never);
     return opened;
   }
@@ -187,14 +182,14 @@ export class Client<M extends AnyModel = Untyped> implements Host {
         this.machine.takeEvent(next, this.timers.now());
         for (const extension of this.allExtensions) extension.stepped();
       }
-  /** For the tabs and for the writer: what the server said last of itself. @internal */
-  get welcome(): Welcome | undefined {
-    return this.machine.welcome;
-  }
-
     } finally {
       this.isStepping = false;
     }
+  }
+
+  /** For the tabs and for the writer: what the server said last of itself. @internal */
+  get welcome(): Welcome | undefined {
+    return this.machine.welcome;
   }
 
   // What follows is for the machine.

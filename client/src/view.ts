@@ -45,13 +45,21 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
   private waiters: { resolve(): void; reject(error: Error): void }[] = [];
   private isClosed = false;
   private lastState = '';
+  private isTold = false;
 
   /** Made by `Client.subscribe`. @internal */
   constructor(
     private readonly machine: Machine,
     private readonly subscription: Subscription,
     private readonly release: (view: View<T>) => void,
-  ) {}
+  ) {
+    // What is there already is told on a turn of its own, when whoever wants it listens, and nothing before it.
+    void Promise.resolve().then(() => {
+      this.isTold = true;
+      const { shown } = subscription;
+      if (shown && !this.isClosed) this.shown(shown.set.differenceTo(undefined, shown.sequence));
+    });
+  }
 
   get name(): string {
     return this.subscription.view;
@@ -168,7 +176,7 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
 
   /** For the client: something became visible. @internal */
   shown(change: Change | undefined): void {
-    if (change) this.listeners.tell(change as Change<T>);
+    if (change && this.isTold) this.listeners.tell(change as Change<T>);
     this.stateChanged();
   }
 

@@ -154,6 +154,43 @@ describe('a client', () => {
     expect(server.received.filter(({ type }) => type === 'unsubscribe')).toEqual([]);
   });
 
+  it('a_view_that_shares_a_set_hears_that_first_and_nothing_where_it_is_closed_before', async () => {
+    const line = new Line();
+    const client = open({ WebSocket: line.socketClass() });
+    const heard: string[][] = [[], [], []];
+    const subscribe = (at: number): View => {
+      const view = client.subscribe('overdrawn', { space: '1' });
+      view.subscribe(({ kind, sequence, entered }) => heard[at]?.push(`${kind} ${sequence}: ${entered.length}`));
+      return view;
+    };
+    await line.opened;
+    const first = subscribe(0);
+    first.subscribe(({ sequence }) => {
+      if (sequence !== '6') return;
+      subscribe(1);
+      subscribe(2).close();
+    });
+    const commit = (sequence: number): object => {
+      const events = [{ kind: 'entered', key: [sequence], record: { id: sequence } }];
+      return { type: 'commit', channel: 'c', sequence: `${sequence}`, position: `p${sequence}`, events };
+    };
+    line.greet();
+    line.say(
+      { type: 'subscribed', id: 's1', channel: 'c', context: 'x' },
+      { type: 'snapshot', channel: 'c', records: [{ key: [5], record: { id: 5 } }] },
+      { type: 'ready', channel: 'c', sequence: '5', position: 'p5', head: '5' },
+    );
+    await Promise.resolve();
+    line.say(commit(6), commit(7));
+    await Promise.resolve();
+    line.say(commit(8));
+    expect(heard).toEqual([
+      ['replaced 5: 1', 'commit 6: 1', 'commit 7: 1', 'commit 8: 1'],
+      ['replaced 7: 3', 'commit 8: 1'],
+      [],
+    ]);
+  });
+
   it('equal_subscriptions_share_one_set', async () => {
     const client = open();
     const views = [1, 2, 3].map(() => client.subscribe('overdrawn', { space: '1' }));
