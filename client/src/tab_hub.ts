@@ -24,6 +24,8 @@ interface Followed {
 }
 
 const recordsPerDocument = 500;
+/** Seconds; a tab that follows is not told less than this one is. */
+const heartbeat = 20;
 
 /** One tab that follows. */
 export class TabHub {
@@ -51,12 +53,12 @@ export class TabHub {
 
   /** The connection of this tab is another: a tab that follows is offline when this one is. */
   stateChanged(): void {
-    const { status, lastClose, principal } = this.client;
+    const { status, lastClose, welcome } = this.client;
     if (status === 'denied') return this.link.close(lastClose ?? 1001);
     if (this.isGreeted && status !== 'online') return this.link.close(1001);
     if (this.isGreeted || !this.wantsGreeting || status !== 'online') return;
     this.isGreeted = true;
-    this.say({ type: 'welcome', principal, heartbeat: 20 });
+    this.say({ ...welcome, heartbeat: Math.max(heartbeat, welcome?.heartbeat ?? 0) });
   }
 
   /** Before the greeting only that there is somebody. */

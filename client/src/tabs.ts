@@ -33,15 +33,27 @@ type Handler = ((event: never) => void) | null;
 export function connectShared<M extends AnyModel = Untyped>(options: SharedOptions): Client<M> {
   const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
   const isPossible = locks !== undefined && typeof BroadcastChannel !== 'undefined';
-  if (!isPossible) return new Client<M>(options);
-  const tabs = new Tabs(options, locks);
+  const tabs = isPossible ? tabsOf(options, locks) : undefined;
+  if (tabs === undefined) return new Client<M>(options);
   const client = new Client<M>({ ...options, WebSocket: tabs.socketClass() });
   tabs.attach(client);
   return client;
 }
 
+/** Undefined where the page's origin may not have a channel: in a frame without one of its own, for instance. */
+function tabsOf(options: SharedOptions, locks: LockManager): Tabs | undefined {
+  try {
+    return new Tabs(options, locks);
+  } catch (error) {
+    if ((error as Error).name === 'SecurityError') return undefined;
+    throw error;
+  }
+}
+
 class Tabs {
   isLeader = false;
+  /** The locks are refused: this tab shares nothing, and connects by itself. */
+  isAlone = false;
   /** Resolves when it is known whether another tab leads. */
   readonly decided: Promise<void>;
   private readonly name: string;
@@ -55,6 +67,7 @@ class Tabs {
   private own: TabSocket | undefined;
   private letGo: (() => void) | undefined;
   private pings: unknown;
+  private pinged = 0;
   private isQueued = false;
   /** Of the waiting for the lock. */
   private waiting = new AbortController();
@@ -109,6 +122,12 @@ class Tabs {
     this.own = socket;
   }
 
+  /** In a page that nobody looks at, timers ring once a minute at best; the gateway is heard at least once in a heartbeat. */
+  heardOn(socket: TabSocket): void {
+    const isDue = Math.abs(this.timers.now() - this.pinged) >= pingInterval;
+    if (this.isLeader && socket === this.own && isDue) this.pingAll();
+  }
+
   /** Somebody holds the lock, and does not answer: the browser lets it sleep. It learns of this when it wakes. */
   steal(): void {
     if (this.isStealing || this.isLeader || this.isAsleep || this.isEnded) return;
@@ -128,7 +147,11 @@ class Tabs {
 
   /** First only where nobody leads, so that it is known at once; then for when the leader goes. */
   private async compete(): Promise<void> {
-    if (!(await this.request({ ifAvailable: true }))) this.queue();
+    try {
+      if (!(await this.request({ ifAvailable: true }))) this.queue();
+    } catch {
+      this.isAlone = true;
+    }
   }
 
   private queue(): void {
@@ -183,7 +206,7 @@ class Tabs {
 
   private lead(): void {
     this.isLeader = true;
-    this.pings = this.timers.set(() => this.pingAll(), pingInterval);
+    this.pingAll();
     this.post({ to: 'all', by: this.id, code: goingAway });
     for (const socket of [...this.sockets.values()]) socket.over(goingAway);
   }
@@ -238,6 +261,8 @@ class Tabs {
   }
 
   private pingAll(): void {
+    this.timers.clear(this.pings);
+    this.pinged = this.timers.now();
     this.pings = this.timers.set(() => this.pingAll(), pingInterval);
     for (const [id, { hub, heard }] of [...this.hubs]) {
       if (this.timers.now() - heard < goneAfter) hub.ping();
@@ -286,10 +311,8 @@ class TabSocket implements SocketLike {
   constructor(private readonly tabs: Tabs, private readonly url: string, private readonly protocol: string) {
     void tabs.decided.then(() => {
       if (this.isOver) return;
-      if (tabs.isLeader) {
-        tabs.leadBy(this);
-        return this.connect(() => this.opened());
-      }
+      if (tabs.isLeader) tabs.leadBy(this);
+      if (tabs.isLeader || tabs.isAlone) return this.connect(() => this.opened());
       tabs.join(this);
       this.opened();
     });
@@ -340,7 +363,10 @@ class TabSocket implements SocketLike {
     const socket = new Socket(this.url, this.protocol);
     this.direct = socket;
     socket.onopen = () => opened(socket);
-    socket.onmessage = (event: { data: unknown }) => this.heard(String(event.data));
+    socket.onmessage = (event: { data: unknown }) => {
+      this.heard(String(event.data));
+      this.tabs.heardOn(this);
+    };
     socket.onclose = (event: { code: number }) => this.over(event.code);
     socket.onerror = () => undefined;
   }

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { connectShared, writer, type Client, type SocketConstructor, type View } from '@viewgate/client';
+import { connectShared, writer, type Client, type SocketConstructor, type Timers, type View } from '@viewgate/client';
 import { FakeLocks } from '../support/fake_locks.js';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { query, timeOf, type Account } from '../support/model_gateway.js';
@@ -14,13 +14,14 @@ let url: string;
 let uninstall: () => void;
 const clients: Client[] = [];
 
-function open(principal = 'alice'): Client {
-  const timers = {
-    set: (callback: () => void, milliseconds: number) => setTimeout(callback, milliseconds / 20),
-    clear: (handle: unknown) => clearTimeout(handle as ReturnType<typeof setTimeout>),
-    now: () => Date.now() * 20,
-    random: () => 0.5,
-  };
+const quick: Timers = {
+  set: (callback, milliseconds) => setTimeout(callback, milliseconds / 20),
+  clear: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+  now: () => Date.now() * 20,
+  random: () => 0.5,
+};
+
+function open(principal = 'alice', timers = quick): Client {
   const client = connectShared({ url, principal, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
   clients.push(client);
   return client;
@@ -189,6 +190,45 @@ describe('tabs', () => {
     server.ledger.write(server.random, '1');
     await eventually('both follow', () => views.every((view) => isQuery(view)));
     expect(server.connections).toBe(2);
+  });
+
+  it('where_locks_or_channels_are_refused_each_tab_connects_by_itself', async () => {
+    const refusal = (): never => {
+      throw new DOMException('an origin of its own', 'SecurityError');
+    };
+    const refusals = [
+      () => vi.stubGlobal('navigator', { locks: { request: async () => refusal() } }),
+      () => vi.stubGlobal('BroadcastChannel', class { constructor() { refusal(); } }),
+    ];
+    for (const refuse of refusals) {
+      refuse();
+      const before = server.connections;
+      const tabs = [open(), open()];
+      const views = tabs.map((tab) => watch(tab));
+      await Promise.all(views.map((view) => view.whenReady()));
+      server.ledger.write(server.random, '1');
+      await eventually('both follow', () => views.every((view) => isQuery(view)));
+      expect(server.connections).toBeGreaterThanOrEqual(before + 2);
+      const after = server.connections;
+      tabs[0]?.close();
+      tabs[0]?.retry();
+      await eventually('one that is started again has a line again', () => views[0]?.status === 'live' && server.connections > after);
+      for (const tab of tabs) tab.close();
+      vi.unstubAllGlobals();
+    }
+  });
+
+  it('a_tab_whose_timers_hardly_ring_lets_the_others_hear_of_it_all_the_same', async () => {
+    // Those of a page that is hidden for minutes: of the pings it has only what it hears itself.
+    const hidden: Timers = { ...quick, set: (ring, milliseconds) => (milliseconds === 10_000 ? undefined : quick.set(ring, milliseconds)) };
+    const leader = open('alice', hidden);
+    await watch(leader).whenReady();
+    await watch(open()).whenReady();
+    let pings = 0;
+    const channel = new BroadcastChannel(`viewgate ${url} alice`);
+    channel.onmessage = ({ data }: MessageEvent<{ text?: string }>) => data.text?.includes('"ping"') === true && pings++;
+    await eventually('it was pinged more than once', () => pings > 2);
+    channel.close();
   });
 
   it('tabs_of_different_principals_share_nothing', async () => {
