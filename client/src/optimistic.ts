@@ -25,6 +25,8 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
   /** By key: what is seen instead of the view's record; undefined: nothing. */
   private over = new Map<string, Item<T> | undefined>();
   private readonly ends: (() => void)[];
+  /** Which columns of the key are numbers, as soon as a key of the view was seen. */
+  private numeric: readonly boolean[] | undefined;
 
   /** Made by `optimistic`. */
   constructor(
@@ -47,7 +49,7 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
   }
 
   item(key: Key): Item<T> | undefined {
-    const text = keyText(key);
+    const text = this.textOf(key);
     return this.over.has(text) ? this.over.get(text) : this.view.item(text);
   }
 
@@ -62,7 +64,7 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
 
   /** Whether what is seen under the key is not what the server has confirmed. */
   isPending(key: Key): boolean {
-    return this.over.has(keyText(key));
+    return this.over.has(this.textOf(key));
   }
 
   /** As a view's; also called when a mutation shows, or is taken back. */
@@ -103,11 +105,21 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
     return this.options.key.map((name) => record[name]);
   }
 
+  /**
+   * The key's text as the view has it. A column whose values are numbers in the view's keys may be given as text, too: an int8 that a
+   * double cannot hold, and every bigint of a mutation that was stored.
+   */
+  private textOf(key: Key): string {
+    if (typeof key === 'string') return keyText(key);
+    this.numeric ??= numericColumns(this.view.keys().next().value as string | undefined);
+    return keyText(key.map((value, i) => (this.numeric?.[i] && isInteger(value) ? BigInt(value) : value)));
+  }
+
   private overlay(): Map<string, Item<T> | undefined> {
     const records = new Map<string, T | undefined>();
     for (const { space, mutation } of this.writer.pending()) {
       if (space !== this.view.space || mutation.collection !== this.options.collection) continue;
-      const key = keyText(mutation.key);
+      const key = this.textOf(mutation.key);
       const before = records.has(key) ? records.get(key) : this.view.get(key);
       records.set(key, this.applied(before, mutation));
     }
@@ -123,7 +135,7 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
       case 'update':
         return before && { ...before, ...mutation.changed };
       default: {
-        const key = Object.fromEntries(this.options.key.map((name, i) => [name, mutation.key[i]]));
+        const key = Object.fromEntries(this.options.key.map((name, i) => [name, before?.[name] ?? mutation.key[i]]));
         const absent = Object.fromEntries(Object.keys(before ?? {}).map((name) => [name, null]));
         return { ...absent, ...mutation.record, ...key } as T;
       }
@@ -165,6 +177,14 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
     if (entered.length + updated.length + left.length + deleted.length === 0) return;
     this.listeners.tell({ kind: 'commit', sequence: this.view.sequence, ...base, entered, updated, left, deleted });
   }
+}
+
+function numericColumns(key: string | undefined): readonly boolean[] | undefined {
+  return key === undefined ? undefined : (JSON.parse(key) as unknown[]).map((value) => typeof value === 'number');
+}
+
+function isInteger(value: unknown): value is string {
+  return typeof value === 'string' && /^-?(0|[1-9]\d*)$/.test(value);
 }
 
 function isSame(a: object, b: object): boolean {

@@ -237,6 +237,24 @@ describe('writing', () => {
     }
   });
 
+  it('a_key_given_as_text_is_that_of_the_record_that_has_it_as_a_number', async () => {
+    const kept = new Kept('tab-1');
+    const first = open(kept);
+    await first.accounts.view.whenReady();
+    await first.accounts.create({ id: 7, a: 1, b: 'x' });
+    await eventually('it is seen', () => first.accounts.view.has([7]));
+    first.client.close();
+    void first.accounts.put({ id: '7' as never, a: 2, b: 'y' });
+    void first.accounts.update([7n], { a: 3 });
+    const see = (accounts: Optimistic<Account>): unknown => [[...accounts.items()].map(({ key }) => key), accounts.get([7]), accounts.isPending(['7'])];
+    expect(see(first.accounts)).toEqual([['[7]'], { id: 7, a: 3, b: 'y' }, true]);
+    // A stored mutation has its bigints as text.
+    const second = open(kept);
+    await second.accounts.view.whenReady();
+    expect((see(second.accounts) as unknown[])[0]).toEqual(['[7]']);
+    await eventually('it is applied', () => second.write.unanswered === 0 && second.accounts.view.get([7])?.a === 3);
+  });
+
   it('case_36_a_mutation_sent_twice_has_one_effect_and_one_receipt', async () => {
     const { accounts } = open();
     await accounts.view.whenReady();
