@@ -85,6 +85,7 @@ export interface ViewResult<T> {
   readonly status: ViewStatus;
   /** There is a set to see. */
   readonly isReady: boolean;
+  /** Why it is `denied` or `failed`, also where that came later. */
   readonly error: Error | undefined;
 }
 
@@ -104,11 +105,11 @@ export function useView<T = Record<string, unknown>>(name: string, options: UseV
     () => view.status,
   );
   if (suspense && !lease.isReady) {
-    if (lease.failure !== undefined) throw lease.failure;
+    if (lease.error !== undefined) throw lease.error;
     throw lease.wait(); // this is how one suspends
   }
   const items = useItems(view, options, deps);
-  return { view, items, status, isReady: lease.isReady, error: lease.failure };
+  return { view, items, status, isReady: lease.isReady, error: lease.error };
 }
 
 /** A collection (a view, or an optimistic one) in order. */

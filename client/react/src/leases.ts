@@ -6,28 +6,32 @@ import type { Client, View } from '@viewgate/client';
 const linger = 5_000;
 
 export class Lease<T> {
-  readonly ready: Promise<void>;
-  failure: Error | undefined;
+  /** Until there is a set, or an end. */
+  private settling: Promise<void> | undefined;
+  private lastError: Error | undefined;
   private wasReady = false;
   private holders = 0;
   private isAwaited = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly view: View<T>, private readonly ended: () => void) {
-    this.ready = view.whenReady().then(
-      () => void (this.wasReady = true),
-      (error: Error) => void (this.failure = error),
-    );
-    void this.ready.then(() => {
-      this.isAwaited = false;
-      this.letGo();
-    });
+    void this.settled();
     this.letGo();
   }
 
   /** There is, or was, a set to see. The promise says so a turn later than the view. */
   get isReady(): boolean {
-    return this.wasReady || this.view.cursor !== undefined;
+    return this.view.cursor !== undefined || (this.wasReady && this.error === undefined);
+  }
+
+  /** Why there will be none, or why the one that there is gets no commits any more; the same object until that is another. */
+  get error(): Error | undefined {
+    const { status, error, name } = this.view;
+    const isOver = status === 'denied' || status === 'failed' || (status === 'closed' && !this.wasReady);
+    if (!isOver) return undefined;
+    const message = error?.message ?? `the view ${name} is ${status}`;
+    if (this.lastError?.message !== message) this.lastError = new Error(message);
+    return this.lastError;
   }
 
   /** For an effect: returns its end. */
@@ -44,7 +48,7 @@ export class Lease<T> {
   wait(): Promise<void> {
     this.isAwaited = true;
     clearTimeout(this.timer);
-    return this.ready;
+    return this.settled();
   }
 
   /** Whoever renders with it may hold it soon. */
@@ -55,6 +59,20 @@ export class Lease<T> {
       this.ended();
       this.view.close();
     }, linger);
+  }
+
+  /** Each wait has its own end: a client that was refused may be started again. */
+  private settled(): Promise<void> {
+    const over = (): void => {
+      this.settling = undefined;
+      this.isAwaited = false;
+      this.letGo();
+    };
+    this.settling ??= this.view
+      .whenReady()
+      .then(() => void (this.wasReady = true), () => undefined)
+      .then(over);
+    return this.settling;
   }
 }
 

@@ -4,7 +4,7 @@
 
 import { optimistic, connect, writer, type Client, type SocketConstructor, type Writer } from '@viewgate/client';
 import { useItems, useMutation, useRecord, useStatus, useView, Viewgate } from '@viewgate/react';
-import { createElement, memo, startTransition, StrictMode, Suspense, useMemo, useState, type ReactElement } from 'react';
+import { Component, createElement, memo, startTransition, StrictMode, Suspense, useMemo, useState, type ReactElement } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -204,6 +204,50 @@ describe('the hooks', () => {
     element().dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
     await eventually('the reason is there', () => container.textContent?.trim() === 'online 5 0 already_exists true');
     expect(seen).toBeGreaterThan(3);
+  });
+
+  it('a_view_that_is_refused_later_says_so_and_a_client_that_is_started_again_has_no_error_left', async () => {
+    const Size = (): ReactElement => {
+      const { items, isReady, status, error } = useView<Account>('above', { space: '1', params: { low: -5 } });
+      return createElement('b', null, `${status} ${isReady} ${items.length > 0} ${error?.message ?? 'none'}`);
+    };
+    show(createElement(Size));
+    await eventually('it is live', () => container.textContent === 'live true true none');
+    server.say('{"type":"unsubscribed","id":"s1","reason":"forbidden"}');
+    await eventually('it is refused', () => container.textContent === 'denied false false not allowed any more');
+    server.end(1009);
+    await eventually('the connection is refused, too', () => client.status === 'denied');
+    show(createElement('p'));
+    client.close();
+    client = connect({ url, token: () => 'token', WebSocket: WebSocket as unknown as SocketConstructor });
+    show(createElement(Size));
+    await eventually('another one is live', () => container.textContent === 'live true true none');
+    server.end(1009);
+    await eventually('the set stays', () => container.textContent === 'denied true true the view above is denied');
+    client.retry();
+    await eventually('it is live again', () => container.textContent === 'live true true none');
+  });
+
+  it('with_suspense_a_view_that_is_refused_later_goes_to_the_error_boundary', async () => {
+    class Boundary extends Component<{ children: ReactElement }> {
+      override state = { error: '' };
+      static getDerivedStateFromError(error: Error): object {
+        return { error: error.message };
+      }
+      override render(): ReactElement {
+        return this.state.error === '' ? this.props.children : createElement('p', null, this.state.error);
+      }
+    }
+    const States = (): ReactElement => {
+      const { isReady } = useView<Account>('above', { space: '1', params: { low: -5 }, suspense: true });
+      return createElement('p', null, `ready ${isReady}`);
+    };
+    const tell = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    show(createElement(Boundary, null, createElement(Suspense, { fallback: 'waiting' }, createElement(States))));
+    await eventually('it is there', () => container.textContent === 'ready true');
+    server.say('{"type":"unsubscribed","id":"s1","reason":"forbidden"}');
+    await eventually('it is refused', () => container.textContent === 'not allowed any more');
+    tell.mockRestore();
   });
 
   it('without_a_client_above_the_hooks_say_so', async () => {
