@@ -207,6 +207,58 @@ describe('the board', () => {
     expect(await card(ada, 'While nobody was there').count()).toBe(1);
   });
 
+  it('the_switch_that_kills_the_node_kills_it_and_every_screen_comes_back_with_what_was_done_meanwhile', async () => {
+    const [ada, chloe] = [await signIn('ada'), await signIn('chloe')];
+    let start: () => void = () => undefined;
+    const isWanted = new Promise<void>((resolve) => (start = resolve));
+    const asked: (string | undefined)[] = [];
+    // The page server of `./dev run` does it with the node that it started; here the test has started it.
+    await ada.route('**/kill', async (route) => {
+      asked.push(route.request().method(), route.request().headers()['content-type']);
+      await stack.killGateway();
+      await isWanted;
+      await stack.startGateway();
+      await route.fulfill({ json: {} });
+    });
+    await ada.locator('#kill').click();
+    for (const page of [ada, chloe]) await page.locator('#connection[data-state="offline"]').waitFor(bound);
+    expect(await ada.locator('#kill-text').textContent()).toBe('killed with SIGKILL; another one starts …');
+    expect(await ada.locator('#kill').isDisabled()).toBe(true);
+    await addCard(chloe, 'While the node was dead');
+    start();
+    await ada.locator('#kill-text', { hasText: 'the new node is up' }).waitFor(bound);
+    await Promise.all([isLive(ada), isLive(chloe)]);
+    await isConfirmed(chloe);
+    await card(ada, 'While the node was dead').waitFor(bound);
+    expect(await card(ada, 'While the node was dead').count()).toBe(1);
+    expect(asked).toEqual(['POST', 'application/json']);
+  });
+
+  it('on_the_slow_network_a_change_shows_at_once_and_is_confirmed_when_its_messages_have_come_both_ways', async () => {
+    const [ada, ben] = [await signIn('ada'), await signIn('ben')];
+    await addCard(ada, 'Told quickly');
+    await isConfirmed(ada);
+    await ada.locator('#slow').check({ force: true });
+    const seen = await ada.evaluate(async () => {
+      const { cards } = globalThis.board;
+      const id = [...cards.items()].find(({ record }) => record.title === 'Told quickly')?.record.id;
+      const from = performance.now();
+      const done = cards.update([id], { title: 'Over a thin line' });
+      const isShown = cards.get([id])?.title === 'Over a thin line' && cards.isPending([id]);
+      await done;
+      return { isShown, took: performance.now() - from };
+    });
+    expect(seen.isShown).toBe(true);
+    // There and back, 1.5 s each; how much longer it takes is the machine's affair.
+    expect(seen.took).toBeGreaterThan(2_900);
+    await addCard(ben, 'From the fast side');
+    await card(ada, 'From the fast side').waitFor(bound);
+    await card(ada, 'Over a thin line').waitFor(bound);
+    await ada.locator('#slow').uncheck({ force: true });
+    await isConfirmed(ada);
+    await isLive(ada);
+  });
+
   it('case_26_a_page_that_was_frozen_makes_one_new_connection_and_has_everything', async () => {
     const [ada, ben] = [await signIn('ada'), await signIn('ben')];
     let sockets = 0;
