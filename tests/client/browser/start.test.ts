@@ -1,14 +1,16 @@
 // Goal: the five minutes of docs/client.md are true: what stands there, as it stands there, shows the view. Method: the two programs are
-// cut out of the document, the plain page is opened, the other is built by Vite with the published packages; the built gateway and
-// PostgreSQL with pgbench's tables, in Chromium.
+// cut out of the document, the plain page is opened, the other is checked by TypeScript and built by Vite with the packages as npm packs
+// them; the built gateway and PostgreSQL with pgbench's tables, in Chromium.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { run } from '../../../demo/programs.mjs';
 import { Stack } from '../support/stack.js';
 
 const at = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
@@ -22,6 +24,22 @@ function codeOf(language: string): string {
   const [, code] = new RegExp('```' + language + '\\n([^]*?)```').exec(readFileSync(at('docs/client.md'), 'utf8')) ?? [];
   if (code === undefined) throw new Error(`docs/client.md has no ${language}`);
   return code.replace(/wss?:\/\/[^/']+/, new URL(stack.socketUrl).origin.replace(/^http/, 'ws'));
+}
+
+/** Installs both packages as somebody else gets them, from what `npm pack` makes; React is the one of the tests. */
+async function install(folder: string): Promise<void> {
+  const modules = join(folder, 'node_modules');
+  for (const [name, source] of [['client', 'client'], ['react', 'client/react']] as const) {
+    const packed = await run('npm', ['pack', '--silent', '--offline', '--pack-destination', folder, at(source)]);
+    const archive = packed.trim().split('\n').pop() ?? '';
+    const target = join(modules, '@viewgate', name);
+    mkdirSync(target, { recursive: true });
+    await run('tar', ['-xzf', join(folder, archive), '--strip-components=1', '-C', target]);
+  }
+  mkdirSync(join(modules, '@types'));
+  for (const name of ['react', 'react-dom', '@types/react', '@types/react-dom']) {
+    symlinkSync(join(at('tests/client/node_modules'), name), join(modules, name));
+  }
 }
 
 /** A page of the page server's origin, where `/token` is that of a teller. */
@@ -66,13 +84,10 @@ describe('the five minutes', () => {
         interface Account { aid: number; abalance: number }
         const Row = ({ account }: { account: Account }) => <li>{\`\${account.aid}: \${account.abalance}\`}</li>;`;
       writeFileSync(join(folder, 'main.tsx'), rest + codeOf('tsx'));
-      const packages = at('tests/client/node_modules');
-      const alias = {
-        '@viewgate/client': at('client/lib/index.js'),
-        '@viewgate/react': at('client/react/src/index.ts'),
-        'react-dom': join(packages, 'react-dom'),
-        react: join(packages, 'react'),
-      };
+      await install(folder);
+      const types = ['--strict', '--noEmit', '--jsx', 'react-jsx', '--target', 'es2022', '--module', 'esnext', '--moduleResolution', 'bundler'];
+      const tsc = at('tests/client/node_modules/.bin/tsc');
+      expect(spawnSync(tsc, [...types, '--types', 'react', 'main.tsx'], { cwd: folder, encoding: 'utf8' }).stdout).toBe('');
       const lib = { entry: join(folder, 'main.tsx'), formats: ['iife' as const], name: 'start', fileName: () => 'start.js' };
       await build({
         root: folder,
@@ -81,7 +96,6 @@ describe('the five minutes', () => {
         define: { 'process.env.NODE_ENV': '"production"' },
         mode: 'production',
         esbuild: { jsx: 'automatic', jsxDev: false },
-        resolve: { alias },
         build: { lib, outDir: join(folder, 'out') },
       });
       const page = await blank();
