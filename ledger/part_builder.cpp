@@ -70,7 +70,7 @@ void PartBuilder::follow(FollowerPtr follower) { followers_.insert_or_assign(fol
 
 void PartBuilder::add(const pg::Row& row) {
   if (const std::string_view space = row.text(column_space); space != space_ || !follower_) enter_space(space);
-  if (!follower_ || !follower_->is_watched || follower_->fault) return;
+  if (!follower_ || !follower_->is_watched || follower_->fault || is_aside_) return;
   if (!part_ && !begin_commit(row)) return;
   if (row.integer(column_sequence) != part_->position.sequence.value) return fail(errc::log_corrupt);
   if (row.integer(column_ordinal) == large_commit) return set_aside();
@@ -81,6 +81,7 @@ void PartBuilder::add(const pg::Row& row) {
 
 void PartBuilder::set_aside() {
   follower_->is_large = true;
+  is_aside_ = true;
   part_.reset();
 }
 
@@ -105,6 +106,7 @@ void PartBuilder::finish() {
 void PartBuilder::enter_space(std::string_view space) {
   if (part_ && follower_) fail(errc::log_corrupt);
   space_ = space;
+  is_aside_ = false;
   const auto found = followers_.find(space_);
   follower_ = found == followers_.end() ? nullptr : found->second;
 }

@@ -91,6 +91,7 @@ class PartBuilder {
 
   std::string space_;
   FollowerPtr follower_;              ///< of space_; null: ignored
+  bool is_aside_ = false;             ///< a commit of space_ was set aside: what follows it is not handed on
   std::unique_ptr<CommitPart> part_;  ///< being filled; null outside of a commit
   std::size_t part_bytes_ = 0;
   std::int64_t changes_ = 0;   ///< of the commit

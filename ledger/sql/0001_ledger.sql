@@ -748,9 +748,10 @@ end $$;
 -- by ordinal (0..n-1), or by (collection, key, ordinal) where it has more than 500 changes, or more than `part_bytes` of text
 -- (null: no such limit). A commit without changes gives one row with ordinal -1; so does, before its changes, one that a client or
 -- a tag has signed: only that row has the columns from request_id to body. `stamps`: of `afters`; where the ledger has another one,
--- the space gives no row (null: not asked). `large` (null: there is none such): a commit of more changes, which is then the first
--- one, is only told, by one row with ordinal -2: who reads many spaces has it read apart. One plain statement that PostgreSQL inlines: rows stream, a commit of a million changes
--- is never held whole. Missing sequences mean that the log was pruned there: compare with retained_from.
+-- the space gives no row (null: not asked). `large` (null: there is none such): a commit of more changes, or of several that have
+-- more than sixteen times `part_bytes` of text, is only told, by one row with ordinal -2: who reads many spaces has it read apart,
+-- and takes nothing of the space that follows it. One plain statement that PostgreSQL inlines: rows stream, a commit of a million
+-- changes is never held whole. Missing sequences mean that the log was pruned there: compare with retained_from.
 create function viewgate.read_log(spaces text[], afters bigint[], max_changes int, stamps bigint[] default null,
                                   part_bytes bigint default null, with_requests boolean default true, large int default null)
 returns table (space text, sequence bigint, stamp bigint, source text, role text, at text, changes bigint,
@@ -764,10 +765,8 @@ language sql stable as $$
   from unnest(spaces, afters, stamps) with ordinality s(name, after, stamp, nth)
   cross join lateral (
     select b.*,
-           b.changes > 500 or b.changes > 1 and coalesce((
-             select sum(coalesce(octet_length(h.before), 0) + coalesce(octet_length(h.after), 0)) from viewgate.changes h
-             where h.space = b.space and h.part = b.part) > part_bytes, false) as by_key,
-           coalesce(b.changes > large, false) as is_large
+           b.changes > 500 or coalesce(z.bytes > part_bytes, false) as by_key,
+           coalesce(b.changes > large or large is not null and z.bytes > 16 * part_bytes, false) as is_large
     from (
       select c.*, sum(greatest(c.changes, 1)) over (order by c.sequence) as total
       from (select c.* from viewgate.commits c
@@ -777,6 +776,10 @@ language sql stable as $$
                     (select h.base_stamp from viewgate.horizons h
                      where h.space = viewgate.space_key(s.name) and h.retained_from - 1 = s.after), s.stamp))
             order by c.sequence limit max_changes) c) b
+    left join lateral (
+      select sum(coalesce(octet_length(h.before), 0) + coalesce(octet_length(h.after), 0)) as bytes from viewgate.changes h
+      where h.space = b.space and h.part = b.part
+        and b.changes > 1 and (b.changes <= 500 or b.changes <= large)) z on true  -- whose size makes a difference
     where b.total <= max_changes or b.total = greatest(b.changes, 1)
     order by b.sequence offset 0) c
   left join lateral (

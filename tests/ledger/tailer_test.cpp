@@ -223,15 +223,41 @@ TEST_F(TailerLarge, it_goes_on_where_it_was_whichever_connection_breaks) {
   }
 }
 
+TEST_F(TailerLarge, a_commit_of_few_changes_is_large_too_where_they_have_much_text_and_the_order_stays) {
+  std::string read_apart;
+  sink_.when_part = [&](const ledger::CommitPart& part) {
+    if (part.space != "large" || part.position.sequence.value != 2 || !part.first) return;
+    read_apart = session_.value(
+        "select count(*) from pg_stat_activity where application_name = 'viewgate large' and datname = "
+        "current_database()");
+  };
+  // One transaction for each, all told by one look: what follows the large one in the same answer waits for it.
+  PgSession space(conninfo_);
+  space.run("begin; select viewgate.lock_space('large')");
+  session_.run(append("large", 1));
+  session_.run("insert into big select i, 'large', repeat(md5(i::text), 1000) from generate_series(1001, 1100) i");
+  for (int i = 2; i <= 5; ++i) session_.run(append("large", i));
+  session_.run(append("small", 1));
+  space.run("rollback");
+  expect_caught_up({"large", "small"});
+  EXPECT_EQ(sink_.head("large"), 6);
+  EXPECT_EQ(read_apart, "1");
+}
+
 TEST_F(TailerLarge, it_is_read_also_where_the_connection_that_told_of_it_breaks_before_it_has_told_all) {
   bool is_cut = false;
   sink_.when_part = [&](const ledger::CommitPart& part) {
     if (part.space == "small" && !std::exchange(is_cut, true)) terminate("viewgate tail");
   };
-  // Two spaces, told by one look: the large one is put aside, then the connection breaks in the middle of the other.
-  session_.run(
-      "insert into big select i, case when i <= 8000 then 'large' else 'small' end, repeat('x', 400) from "
-      "generate_series(1, 12900) i");
+  // Told by one look and read at once: the large commit, which is put aside, then megabytes of another space, which are more
+  // than can have come when the first of them breaks the connection.
+  PgSession space(conninfo_);
+  space.run("begin; select viewgate.lock_space('large'), viewgate.lock_space('small')");
+  insert_many(1);
+  for (int i = 1; i <= 300; ++i) {
+    session_.run("insert into big values (" + std::to_string(i) + ", 'small', repeat('x', 8000))");
+  }
+  space.run("rollback");
   expect_caught_up({"large", "small"});
   EXPECT_TRUE(is_cut);
   EXPECT_EQ(sink_.degraded, 1);

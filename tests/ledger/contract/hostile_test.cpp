@@ -84,6 +84,7 @@ const std::vector<Hostile>& hostile() {
         "plan_cache_mode = force_custom_plan", "force_parallel_mode = on", "parallel_setup_cost = 0",
         "from_collapse_limit = 1", "join_collapse_limit = 1", "work_mem = '64kB'"}},
       {"ours", {"viewgate.rewriting = 'prune'", "viewgate.pruning_through = '9'", "viewgate.fields = 'no object'"}},
+      {"ours_of_erasing", {"viewgate.rewriting = 'erase'"}},
   };
   return all;
 }
