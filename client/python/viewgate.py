@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import json
 import random
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -20,6 +21,7 @@ import websockets
 SUBPROTOCOL = "viewgate.v1"
 NEVER = {1002, 1003, 1007, 1009, 4000, 4003, 4005, 4010}  # close codes that are decisions
 LARGEST_MESSAGE = 64 * 1024 * 1024
+SETTLED = 10.0  # seconds after `ready`: what ends a connection then is the first break in a row
 
 
 class Refused(Exception):
@@ -65,6 +67,7 @@ class LiveView:
         self.records, self.sequence = {}, 0
         self.context = self.position = None
         self._attempts = 0
+        self._ready_at = None
         self._wait = None
 
     @property
@@ -89,6 +92,9 @@ class LiveView:
 
     def _delay(self):
         told, self._wait = self._wait, None
+        ready_at, self._ready_at = self._ready_at, None
+        if ready_at is not None and time.monotonic() - ready_at >= SETTLED:
+            self._attempts = 0
         high = min(30.0, 2.0**self._attempts)
         self._attempts += 1
         return told if told is not None else random.uniform(high / 2, high)
@@ -139,7 +145,7 @@ class LiveView:
         elif kind == "snapshot":
             self._staging.update((key_text(each["key"]), each["record"]) for each in document["records"])
         elif kind == "ready":
-            self._attempts = 0
+            self._ready_at = time.monotonic()
             return self._ready(document)
         elif kind == "progress":
             self.sequence, self.position = int(document["sequence"]), document["position"]

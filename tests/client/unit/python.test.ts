@@ -50,7 +50,51 @@ except Refused as refused:
     print(refused.code, refused.connection)
 `;
 
+/** A set that never fits: each connection reads it, and its first commit contradicts it; the seventh one lived ten seconds. The waits between, at most. */
+const misfits = `
+import asyncio, json, sys, types
+sys.dont_write_bytecode = True
+fake = types.ModuleType("websockets")
+fake.InvalidHandshake = fake.ConnectionClosed = type("Never", (Exception,), {})
+sys.modules["websockets"] = fake
+sys.path.insert(0, sys.argv[1])
+import viewgate
+class Stop(Exception): pass
+documents = [viewgate.loads(line) for line in sys.stdin]
+view = viewgate.LiveView("url", lambda: "token", "view", "space")
+clock, waits = [0.0], []
+async def connection():
+    view._staging, view._parts, view._channel = None, [], None
+    for document in documents:
+        if document["type"] == "commit" and len(waits) == 6:
+            clock[0] += 10
+        change = view._take(document)
+        if change is not None:
+            yield change
+async def sleep(seconds):
+    waits.append(seconds)
+    if len(waits) == 8:
+        raise Stop()
+view._connection = connection
+viewgate.time.monotonic = lambda: clock[0]
+viewgate.random.uniform = lambda low, high: high
+viewgate.asyncio.sleep = sleep
+async def main():
+    async for change in view.follow(): pass
+try:
+    asyncio.run(main())
+except Stop:
+    print(json.dumps(waits))
+`;
+
 describe('the Python client', () => {
+  it('a_set_that_never_fits_is_read_anew_at_a_slower_and_slower_pace', () => {
+    const twice = { type: 'commit', channel: 'c', sequence: '10', position: 'p', events: [{ ...entered, key: [1] }] };
+    const input = [...set(5), twice].map((document) => JSON.stringify(document)).join('\n');
+    const waits = execFileSync('/usr/bin/python3', ['-c', misfits, folder], { input, encoding: 'utf8' });
+    expect(JSON.parse(waits)).toEqual([1, 2, 4, 8, 16, 30, 1, 2]);
+  });
+
   it('a_refusal_says_under_which_id_the_server_logged_it', () => {
     const why = (document: object): string =>
       execFileSync('/usr/bin/python3', ['-c', refusal, folder], { input: JSON.stringify(document), encoding: 'utf8' }).trim();
