@@ -35,6 +35,8 @@ export class Stack {
   page = '';
   /** The operators' page. */
   inspector = '';
+  /** Of the next gateway. */
+  readonly moreFlags: string[] = [];
   private gatewayAddress = '127.0.0.1:0';
   private operatorsAddress = '127.0.0.1:0';
   private gateway: ChildProcess | undefined;
@@ -126,7 +128,7 @@ export class Stack {
     const flags = ['--database', this.database, '--listen', this.gatewayAddress, '--ready-file', readyFile];
     flags.push('--auth-key-file', this.keyFile, '--origins', new URL(this.page).origin, '--time-drain', '500ms');
     flags.push('--admin-listen', this.operatorsAddress, '--admin-key-file', join(this.folder, 'operators'));
-    const gateway = spawn(viewgate, ['serve', ...flags], { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+    const gateway = spawn(viewgate, ['serve', ...flags, ...this.moreFlags], { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
     this.gatewayLog = '';
     gateway.stderr.on('data', (data: Buffer) => (this.gatewayLog += String(data)));
     this.gateway = gateway;

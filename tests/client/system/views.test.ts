@@ -4,9 +4,10 @@
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { connect, type Change, type Client, type SocketConstructor, type View } from '../../../client/src/index.js';
+import { closeName, connect, type Change, type Client, type SocketConstructor, type View } from '../../../client/src/index.js';
 import { Pgbench } from '../../../demo/pgbench.mjs';
 import { eventually } from '../support/fake_server.js';
+import { Gate } from '../support/gate.js';
 import { Random, seeds } from '../support/random.js';
 import { Stack } from '../support/stack.js';
 
@@ -34,8 +35,8 @@ function breakLinks(): void {
   for (const socket of sockets) socket.terminate();
 }
 
-function open(token: () => Promise<string> = () => stack.token(`teller-${digit}`, String(digit))): Client {
-  const client = connect({ url: stack.socketUrl, token, WebSocket: Breakable as unknown as SocketConstructor });
+function open(token: () => Promise<string> = () => stack.token(`teller-${digit}`, String(digit)), url = stack.socketUrl): Client {
+  const client = connect({ url, token, WebSocket: Breakable as unknown as SocketConstructor });
   clients.push(client);
   return client;
 }
@@ -226,5 +227,33 @@ describe('the SDK with the gateway', () => {
     const client = open(async () => (++calls < 3 ? 'not.a.token' : stack.token('teller-3', '3')));
     await client.subscribe('overdrawn', { space: '1' }).whenReady();
     expect(calls).toBe(3);
+  });
+
+  it('case_26_a_link_that_swallows_everything_is_given_up_and_the_view_goes_on_from_its_cursor', async () => {
+    // Two heartbeats of silence are a dead link: with those of every day it would be found after forty seconds.
+    stack.moreFlags.push('--time-heartbeat', '2s');
+    await stack.killGateway();
+    await stack.startGateway();
+    const gate = new Gate(() => stack.socketUrl);
+    try {
+      const client = open(undefined, await gate.listen());
+      const view = client.subscribe<Account>('overdrawn', { space: '1' });
+      await view.whenReady();
+      const seen = watched(client, [view]);
+      const closes = new Set<string>();
+      client.onState(() => client.lastClose !== undefined && closes.add(closeName(client.lastClose)));
+      await stack.query('update pgbench_accounts set abalance = -7000077 where bid = 1 and aid % 100 = 1');
+      await eventually('what is written comes through', () => [...view.values()].some(({ abalance }) => abalance === -7000077));
+      const before = gate.connections;
+      gate.swallow();
+      await stack.query('update pgbench_accounts set abalance = -7000078 where bid = 1 and aid % 100 = 1');
+      await eventually('there is another link', () => gate.connections > before, 60_000);
+      await eventually('the view goes on', () => view.status === 'live' && ![...view.values()].some(({ abalance }) => abalance === -7000077), 60_000);
+      expect(await differences(view, 'abalance < 0')).toEqual([]);
+      expect([...closes]).toContain('silence');
+      expect(seen.wrong).toEqual([]);
+    } finally {
+      gate.close();
+    }
   });
 });
