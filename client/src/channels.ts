@@ -24,6 +24,7 @@ interface Step {
 
 /** Whoever looks at a channel. `shown` is what it looks at: an earlier channel until this one was shown once. */
 export interface Member {
+  readonly space: string;
   shown?: Channel | undefined;
 }
 
@@ -117,7 +118,7 @@ export class Channels<M extends Member> {
   /** The member looks at this channel from now on: at once if it can be shown, else when it is. */
   join(channel: Channel, member: M): void {
     channel.members.add(member);
-    if (channel.isReady) this.returned(channel.space, member);
+    if (channel.isReady) this.returned(member);
     if (channel.isReady && channel.position !== undefined && member.shown !== channel) this.told.shown([this.turnTo(channel, member)]);
   }
 
@@ -128,13 +129,13 @@ export class Channels<M extends Member> {
   }
 
   /** The member asks to go on from what it shows. */
-  returns(space: string, member: M): void {
-    this.spaceOf(space).returning.add(member);
+  returns(member: M): void {
+    this.spaceOf(member.space).returning.add(member);
   }
 
   /** It went on, or it will not. */
-  returned(name: string, member: M): void {
-    const space = this.spaces.get(name);
+  returned(member: M): void {
+    const space = this.spaces.get(member.space);
     if (space?.returning.delete(member) === true) this.releaseWhatIsFree(space);
   }
 

@@ -2,7 +2,7 @@
 
 import type { Shown } from './channels.js';
 import type { Extension } from './extension.js';
-import type { ClientError, Delay, Host, TimerName } from './host.js';
+import type { ClientError, Host, TimerName } from './host.js';
 import { Listeners } from './listeners.js';
 import type { AnyModel, IfUnknown, Params, ParamsOf, RecordOf, Untyped, ViewNames } from './model.js';
 import { encode, subprotocol, type ClientMessage, type Welcome } from './protocol.js';
@@ -94,7 +94,7 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   subscribe<V extends ViewNames<M>>(view: V, options: SubscribeOptions<ParamsOf<M, V>>): View<RecordOf<M, V>>;
   subscribe<T>(view: string, { space, params = {} }: SubscribeOptions): View<T> {
     const { parse = JSON.parse as (text: string) => unknown, store } = this.options;
-    const key = encode([space, view, Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1))]);
+    const key = encode([space, view, Object.entries(params).sort()]);
     let shared = this.sharedViews.get(key);
     if (!shared) {
       const number = ++this.lastNumber;
@@ -264,9 +264,9 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   }
 
   /** @internal */
-  setTimer(name: TimerName, delay: Delay): void {
+  setTimer(name: TimerName, low: number, high = low): void {
     this.clearTimer(name);
-    const milliseconds = delay.low + (delay.high - delay.low) * this.timers.random();
+    const milliseconds = low + (high - low) * this.timers.random();
     if (name === 'reconnect') this.returnsAt = this.timers.now() + milliseconds;
     const ring = (): void => {
       this.clearTimer(name);

@@ -16,10 +16,7 @@ export interface ClientError {
 }
 
 /** Milliseconds; the runner draws the delay evenly from the range. */
-export interface Delay {
-  readonly low: number;
-  readonly high: number;
-}
+export type Delay = readonly [low: number, high: number];
 
 /** A number is that of a subscription. */
 export type TimerName = 'patience' | 'silence' | 'reconnect' | 'refresh' | number;
@@ -31,7 +28,8 @@ export interface Host {
   sendMessage(message: ClientMessage): void;
   /** Close the socket, if there is one, and hear nothing of it any more. */
   dropSocket(code: number): void;
-  setTimer(name: TimerName, delay: Delay): void;
+  /** Milliseconds; `high` is `low` where it is not named. */
+  setTimer(name: TimerName, low: number, high?: number): void;
   clearTimer(name: TimerName): void;
   /** The status of the connection, or of one subscription, is another. */
   statusChanged(of?: Subscription): void;
@@ -47,12 +45,8 @@ export interface Host {
 /** The n-th delay in a row (from 0): doubling from a second to half a minute, the upper half of it at random. */
 export function backoff(n: number): Delay {
   const high = Math.min(30_000, 1_000 * 2 ** Math.min(n, 10));
-  return { low: high / 2, high };
+  return [high / 2, high];
 }
 
 /** At once, but not everybody in the same moment. */
-export const soon: Delay = { low: 0, high: 500 };
-
-export function exactly(milliseconds: number): Delay {
-  return { low: milliseconds, high: milliseconds };
-}
+export const soon: Delay = [0, 500];

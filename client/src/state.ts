@@ -2,7 +2,7 @@
 // subscriptions do is in subscriptions.ts, what is shown when in channels.ts. Which event does what in which phase is the table of
 // connection_table.ts; SPEC.md beside the sources has it, too.
 
-import { backoff, exactly, soon, type Delay, type Host } from './host.js';
+import { backoff, soon, type Delay, type Host } from './host.js';
 import { Channels } from './channels.js';
 import { retryAfter, silent } from './codes.js';
 import { connectionTable, type ConnectionEvent, type Handlers, type Name, type Phase } from './connection_table.js';
@@ -89,13 +89,13 @@ export class Machine {
   authorize(): void {
     this.runner.clearTimer('reconnect');
     this.enterPhase('authorizing');
-    this.runner.setTimer('patience', exactly(patience));
+    this.runner.setTimer('patience', patience);
     this.askToken();
   }
 
   open(): void {
     this.enterPhase('opening');
-    this.runner.setTimer('patience', exactly(patience));
+    this.runner.setTimer('patience', patience);
     try {
       this.runner.openSocket();
     } catch (error) {
@@ -132,7 +132,7 @@ export class Machine {
 
   refreshFailed(message: string): void {
     this.reportOf('token', message);
-    this.runner.setTimer('refresh', backoff(this.refreshFailures++));
+    this.runner.setTimer('refresh', ...backoff(this.refreshFailures++));
   }
 
   receive(text: string): void {
@@ -190,7 +190,7 @@ export class Machine {
     this.onlineSince = this.now;
     this.closedBy = undefined;
     this.enterPhase('online');
-    this.runner.setTimer('silence', exactly(this.silenceAfter()));
+    this.runner.setTimer('silence', this.silenceAfter());
     this.allSubscriptions.connected(document.message_bytes);
   }
 
@@ -198,7 +198,7 @@ export class Machine {
   private expiring(seconds: number): void {
     const half = seconds * 500;
     const age = this.now - this.tokenSentAt;
-    if (age >= 0 && age < half) this.runner.setTimer('refresh', exactly(half));
+    if (age >= 0 && age < half) this.runner.setTimer('refresh', half);
     else this.askToken();
   }
 
@@ -220,7 +220,7 @@ export class Machine {
   /** Timers ring late in hidden pages and after sleep, so the clock decides, not the timer. */
   checkSilence(): void {
     const left = this.heard + this.silenceAfter() - this.now;
-    if (left > 0) return this.runner.setTimer('silence', exactly(left));
+    if (left > 0) return this.runner.setTimer('silence', left);
     this.drop();
     this.closedBy = silent;
     this.wait(soon);
@@ -237,7 +237,7 @@ export class Machine {
       if (code === 4003 || code === 4005) this.forgetEverything();
       return this.reportOf('denied', `closed with ${code} for good`);
     }
-    if (told !== undefined) return this.wait(exactly(told), false);
+    if (told !== undefined) return this.wait([told, told], false);
     const before = this.attempts++;
     this.wait(before === 0 && retry !== 'later' ? soon : backoff(before), retry !== 'later' || code === 1006);
   }
@@ -253,13 +253,13 @@ export class Machine {
   wait(delay: Delay, mayHasten = true): void {
     this.mayHasten = mayHasten;
     this.enterPhase('waiting');
-    this.runner.setTimer('reconnect', delay);
+    this.runner.setTimer('reconnect', ...delay);
   }
 
   hasten(): void {
     if (!this.mayHasten) return;
     this.mayHasten = false;
-    this.runner.setTimer('reconnect', soon);
+    this.runner.setTimer('reconnect', ...soon);
   }
 
   stop(): void {

@@ -243,7 +243,7 @@ export class Subscriptions {
       this.again(subscription);
     } else if (after !== undefined || passing.includes(code)) {
       this.reportOf(subscription, document);
-      this.pauseFor(subscription, after === undefined ? backoff(subscription.failures) : { low: after, high: after * 1.5 });
+      this.pauseFor(subscription, after === undefined ? backoff(subscription.failures) : [after, after * 1.5]);
       subscription.failures++;
     } else {
       this.failWith(subscription, document);
@@ -282,7 +282,7 @@ export class Subscriptions {
     }
     subscription.wire = id;
     this.byWire.set(id, subscription);
-    if (cursor) this.allChannels.returns(space, subscription);
+    if (cursor) this.allChannels.returns(subscription);
     this.runner.sendMessage(message);
   }
 
@@ -294,7 +294,7 @@ export class Subscriptions {
       subscription.wire = undefined;
     }
     this.leaveChannel(subscription);
-    this.allChannels.returned(subscription.space, subscription);
+    this.allChannels.returned(subscription);
   }
 
   /** Another subscription has the same group: this one looks at its set. */
@@ -338,7 +338,7 @@ export class Subscriptions {
 
   private pauseFor(subscription: Subscription, delay: Delay): void {
     this.letGo(subscription);
-    this.runner.setTimer(subscription.localNumber, delay);
+    this.runner.setTimer(subscription.localNumber, ...delay);
     this.moveOn(subscription, 'pause');
   }
 
@@ -367,7 +367,7 @@ export class Subscriptions {
   /** The cursor is void. The set stays to be seen until another replaces it, unless the caller may not see it any more. */
   private forget(subscription: Subscription, hide: boolean): void {
     subscription.shownContext = undefined;
-    this.allChannels.returned(subscription.space, subscription);
+    this.allChannels.returned(subscription);
     if (!hide || subscription.shown === undefined) return;
     const { set, sequence } = subscription.shown;
     subscription.shown = undefined;

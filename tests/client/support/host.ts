@@ -1,7 +1,7 @@
 // The machine's calls as values: what a test can keep and look at.
 
 import type { Shown } from '../../../client/src/channels.js';
-import type { ClientError, Delay, Host, TimerName } from '../../../client/src/host.js';
+import type { ClientError, Host, TimerName } from '../../../client/src/host.js';
 import type { ClientMessage } from '../../../client/src/protocol.js';
 import type { MachineEvent } from '../../../client/src/state.js';
 import type { Subscription } from '../../../client/src/subscriptions.js';
@@ -11,7 +11,7 @@ export type Action =
   | { readonly type: 'open' }
   | { readonly type: 'send'; readonly message: ClientMessage }
   | { readonly type: 'drop'; readonly code: number }
-  | ({ readonly type: 'set_timer'; readonly name: TimerName } & Delay)
+  | { readonly type: 'set_timer'; readonly name: TimerName; readonly low: number; readonly high: number }
   | { readonly type: 'clear_timer'; readonly name: TimerName }
   | { readonly type: 'connection' }
   | { readonly type: 'status'; readonly subscription: Subscription }
@@ -26,7 +26,7 @@ export function hostOf(perform: (action: Action) => void): Host {
     openSocket: () => perform({ type: 'open' }),
     sendMessage: (message) => perform({ type: 'send', message }),
     dropSocket: (code) => perform({ type: 'drop', code }),
-    setTimer: (name, delay) => perform({ type: 'set_timer', name, ...delay }),
+    setTimer: (name, low, high = low) => perform({ type: 'set_timer', name, low, high }),
     clearTimer: (name) => perform({ type: 'clear_timer', name }),
     statusChanged: (subscription) => perform(subscription === undefined ? { type: 'connection' } : { type: 'status', subscription }),
     wasShown: (shown) => perform({ type: 'shown', shown }),
