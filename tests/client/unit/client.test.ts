@@ -87,20 +87,23 @@ describe('a client', () => {
     const client = open();
     const view = client.subscribe('overdrawn', { space: '1' });
     await view.whenReady();
+    const first = server.received.length;
     for (let i = 0; i < 5; ++i) {
       server.ledger.write(server.random, '1');
       const before = server.connections;
       server.cut();
       await eventually('it has noticed', () => client.status !== 'online' || server.connections > before);
       for (let commits = 0; commits < 10; ++commits) server.ledger.write(server.random, '1');
-      await eventually('it is back', () => view.status === 'live' && server.connections === before + 1);
+      await eventually('it is back', () => view.status === 'live' && server.connections > before);
     }
     await eventually('the view is the query', () => equal(texts(view), query(now('1'), 'overdrawn', {})));
-    const subscribes = server.received.filter((message) => message['type'] === 'subscribe');
-    expect(subscribes.length).toBe(6);
-    expect(subscribes.slice(1).every((message) => typeof message['cursor'] === 'string')).toBe(true);
+    // A machine that stands still for a second makes an attempt more.
+    const subscribes = server.received.slice(first).filter((message) => message['type'] === 'subscribe');
+    expect(subscribes.length).toBeGreaterThanOrEqual(5);
+    expect(subscribes.every((message) => typeof message['cursor'] === 'string')).toBe(true);
     const hellos = server.received.filter((message) => message['type'] === 'hello').map((message) => message['token']);
-    expect(new Set(hellos).size).toBe(6);
+    expect(hellos.length).toBeGreaterThanOrEqual(6);
+    expect(new Set(hellos).size).toBe(hellos.length);
   });
 
   it('what_a_listener_throws_reaches_nobody_else', async () => {

@@ -197,10 +197,11 @@ describe('writing', () => {
   });
 
   it('over_a_view_that_is_refused_nothing_stays_pending', async () => {
-    for (const end of ['{"type":"unsubscribed","id":"s1","reason":"forbidden"}', '{"type":"error","id":"s1","code":"invalid_view","message":"gone"}']) {
+    for (const end of [{ type: 'unsubscribed', reason: 'forbidden' }, { type: 'error', code: 'invalid_view', message: 'gone' }]) {
       const { accounts, write } = open();
       await eventually('it is live', () => accounts.view.status === 'live');
-      server.say(end);
+      const subscribe = server.received.filter(({ type }) => type === 'subscribe').at(-1);
+      server.say(JSON.stringify({ ...end, id: subscribe?.['id'] }));
       await eventually('it is over', () => accounts.view.status === 'denied' || accounts.view.status === 'failed');
       const id = 50 + server.ledger.head('1');
       expect(await reasonOf(accounts.create({ id, a: 1, b: 'x' }))).toBe('applied');
