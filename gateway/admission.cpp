@@ -8,6 +8,12 @@ constexpr std::chrono::seconds forget_interval{10};
 constexpr std::size_t ipv6_network_bytes = 8;
 constexpr std::size_t ipv4_bytes = 4;
 
+std::string name_of(char kind, std::string_view issuer, std::string_view subject) {
+  std::string out(1, kind);
+  out.append(issuer).append(1, '\0').append(subject);
+  return out;
+}
+
 }  // namespace
 
 void Admission::set_limits(AdmissionLimits limits) {
@@ -34,11 +40,17 @@ std::optional<Admission::Place> Admission::enter_address(std::string_view addres
 }
 
 std::optional<Admission::Place> Admission::enter_principal(std::string_view issuer, std::string_view subject) {
-  std::string name = "p";
-  name.append(issuer).append(1, '\0').append(subject);
+  return enter(name_of('p', issuer, subject), &AdmissionLimits::principal_connections);
+}
+
+std::optional<Admission::Place> Admission::enter_request(std::string_view issuer, std::string_view subject) {
+  return enter(name_of('r', issuer, subject), &AdmissionLimits::principal_requests);
+}
+
+std::optional<Admission::Place> Admission::enter(std::string name, std::size_t AdmissionLimits::*limit) {
   const std::scoped_lock lock(mutex_);
   Count& count = counts_[name];
-  if (limits_.principal_connections > 0 && count.connections >= limits_.principal_connections) return std::nullopt;
+  if (limits_.*limit > 0 && count.connections >= limits_.*limit) return std::nullopt;
   ++count.connections;
   return Place(shared_from_this(), std::move(name));
 }

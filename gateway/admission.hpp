@@ -19,6 +19,7 @@ struct AdmissionLimits {
   std::size_t address_connections = 0;
   std::size_t address_handshakes = 0;  ///< new connections a second
   std::size_t principal_connections = 0;
+  std::size_t principal_requests = 0;  ///< over HTTP that are being answered
 };
 
 class Admission : public std::enable_shared_from_this<Admission> {
@@ -55,6 +56,8 @@ class Admission : public std::enable_shared_from_this<Admission> {
   [[nodiscard]] std::optional<Place> enter_address(std::string_view address, Time now);
   /// Absent: that principal has as many as it may.
   [[nodiscard]] std::optional<Place> enter_principal(std::string_view issuer, std::string_view subject);
+  /// The same of its requests, each of which is on a connection of the principal besides.
+  [[nodiscard]] std::optional<Place> enter_request(std::string_view issuer, std::string_view subject);
 
  private:
   struct Count {
@@ -63,6 +66,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
     std::size_t begun_in_window = 0;
   };
 
+  [[nodiscard]] std::optional<Place> enter(std::string name, std::size_t AdmissionLimits::*limit);
   void leave(const std::string& name);
   void forget_idle(Time now);
 

@@ -52,6 +52,7 @@ struct Config {
   std::int64_t limit_address_connections = 0;
   std::int64_t limit_address_handshakes = 0;
   std::int64_t limit_principal_connections = 0;
+  std::int64_t limit_principal_requests = 0;
   std::int64_t limit_input_bytes = 0;
   std::int64_t limit_subscriptions = 0;
   std::int64_t limit_groups = 0;

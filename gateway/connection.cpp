@@ -18,6 +18,10 @@ constexpr int messages_per_turn = 4;  // so that one who catches up leaves room 
 constexpr std::chrono::seconds leaving_time{1};
 constexpr std::string_view http_continue = "HTTP/1.1 100 Continue\r\n\r\n";
 
+std::string come_back() {
+  return http_text(503, "application/json", "{\"error\":\"unavailable\"}\n", "Retry-After: 1\r\n");
+}
+
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host, Now now)
@@ -168,6 +172,11 @@ class Connection::Reply final : public HttpReply {
 
 /// Who may not send a body is told so before any of it is kept, or asked for.
 bool Connection::take_request(std::string_view head, Now now) {
+  if (host_.full()) {
+    host_.fanout.tally().count_limit(Limit::connections);
+    answer_and_leave(come_back(), now);
+    return !ended_;
+  }
   auto parsed = parse_http_head(head);
   if (const auto* wrong = std::get_if<HttpRefused>(&parsed)) {
     answer_and_leave(handshake_response(*wrong), now);
@@ -199,7 +208,7 @@ std::optional<std::string> Connection::refuse_body(const HttpHead& head, std::si
   if (bytes > host_.http_api->body_bytes_max()) return handshake_response(HttpRefused{413, "the body is too large"});
   if (auto refusal = host_.http_api->refusal(head, correlation_)) return refusal;
   if (bytes > host_.bodies_bytes_max - std::min(host_.bodies_bytes, host_.bodies_bytes_max)) {
-    return http_text(503, "application/json", "{\"error\":\"unavailable\"}\n", "Retry-After: 1\r\n");
+    return come_back();
   }
   reserved_ = bytes;
   host_.bodies_bytes += bytes;

@@ -1,8 +1,11 @@
 #include "gateway/http_router.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
+#include "gateway/errors.hpp"
+#include "gateway/http_errors.hpp"
 #include "gateway/json_text.hpp"
 #include "gateway/log_sparingly.hpp"
 #include "gateway/utf8.hpp"
@@ -34,6 +37,33 @@ std::optional<std::int64_t> digits(std::string_view text) {
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc{} || end != text.data() + text.size() || text.starts_with('-')) return std::nullopt;
+  return out;
+}
+
+/// Holds its principal's places until the answer is ready and the socket has taken all of it, or nobody wants it any more.
+class PlacedReply final : public HttpReply {
+ public:
+  using Places = std::array<Admission::Place, 2>;
+
+  PlacedReply(std::shared_ptr<HttpReply> reply, Places places)
+      : reply_(std::move(reply)), places_(std::make_shared<const Places>(std::move(places))) {}
+  void write(std::string bytes, std::function<void(bool)> written) override {
+    reply_->write(std::move(bytes), [places = places_, written = std::move(written)](bool alive) { written(alive); });
+  }
+  void finish() override { reply_->finish(); }
+  void abort() override { reply_->abort(); }
+  [[nodiscard]] const Correlation& correlation() const override { return reply_->correlation(); }
+
+ private:
+  const std::shared_ptr<HttpReply> reply_;
+  const std::shared_ptr<const Places> places_;
+};
+
+Error too_many_requests() {
+  Error out;
+  out.code = ErrorCode::unavailable;
+  out.message = constant_text(out.code);
+  out.retry_after = std::chrono::seconds(1);
   return out;
 }
 
@@ -141,6 +171,11 @@ void HttpRouter::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
     return reply->finish();
   }
   auto& [door, target, principal] = std::get<Admitted>(admitted);
+  auto connection = admission_->enter_principal(principal.issuer, principal.subject);
+  auto place = admission_->enter_request(principal.issuer, principal.subject);
+  if (!connection || !place) return say(*reply, 429, too_many_requests());
+  reply =
+      std::make_shared<PlacedReply>(std::move(reply), PlacedReply::Places{std::move(*connection), std::move(*place)});
   switch (door) {
     case Door::log:
       return answer_log(target, principal, std::move(reply));

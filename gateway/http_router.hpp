@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "auth/token_verifier.hpp"
+#include "gateway/admission.hpp"
 #include "gateway/http_api.hpp"
 #include "gateway/http_mutations.hpp"
 #include "gateway/log_desk.hpp"
@@ -35,9 +36,10 @@ struct SpaceTarget {
 class HttpRouter final : public HttpApi {
  public:
   /// `log` null, or an empty claim: the raw log is not there. All outlive the router.
-  HttpRouter(const auth::TokenVerifier& verifier, LogDesk* log, std::string log_claim, HttpMutations* mutations,
-             TicketDesk* tickets, ViewDesk* views)
+  HttpRouter(const auth::TokenVerifier& verifier, std::shared_ptr<Admission> admission, LogDesk* log,
+             std::string log_claim, HttpMutations* mutations, TicketDesk* tickets, ViewDesk* views)
       : verifier_(verifier),
+        admission_(std::move(admission)),
         log_(log),
         log_claim_(std::move(log_claim)),
         mutations_(mutations),
@@ -63,6 +65,7 @@ class HttpRouter final : public HttpApi {
   void answer_view(SpaceTarget target, auth::Principal principal, std::shared_ptr<HttpReply> reply);
 
   const auth::TokenVerifier& verifier_;
+  const std::shared_ptr<Admission> admission_;
   LogDesk* const log_;
   const std::string log_claim_;
   HttpMutations* const mutations_;

@@ -90,8 +90,8 @@ class Server::Column {
                 engine_.bootstrap_once(std::move(group), std::move(principal), std::move(reply));
               });
             },
-            verifier_, admission_, view_desk_options(config)),
-        router_(verifier_, log_desk_.get(), config.raw_log_claim, &http_mutations_, &tickets_, &view_desk_),
+            verifier_, view_desk_options(config)),
+        router_(verifier_, admission_, log_desk_.get(), config.raw_log_claim, &http_mutations_, &tickets_, &view_desk_),
         admin_(admin_door(config)),
         explain_(admin_ ? std::make_unique<AdminExplain>(conninfo, config.database_time) : nullptr),
         inspect_(admin_ ? std::make_unique<AdminInspect>(inspect_sources(conninfo)) : nullptr) {

@@ -80,14 +80,8 @@ std::string_view records_in(std::string_view document) {
 /// All of it is of the loop's thread.
 class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
  public:
-  Answers(asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier, std::shared_ptr<Admission> admission,
-          ViewDeskOptions options)
-      : loop_(loop),
-        watch_(loop),
-        ask_(std::move(ask)),
-        verifier_(verifier),
-        admission_(std::move(admission)),
-        options_(options) {}
+  Answers(asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier, ViewDeskOptions options)
+      : loop_(loop), watch_(loop), ask_(std::move(ask)), verifier_(verifier), options_(options) {}
 
   void take(ViewQuestion question, Bound bound, std::shared_ptr<HttpReply> reply) {
     asio::post(loop_, [self = shared_from_this(), question = std::move(question), bound = std::move(bound),
@@ -110,7 +104,6 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
     ViewQuestion question;
     Bound bound;
     std::shared_ptr<HttpReply> reply;
-    std::optional<Admission::Place> place;
     std::shared_ptr<const SnapshotChunks> snapshot;  ///< null: it is being read
     std::size_t next = 0;                            ///< of its documents
     bool has_records = false;                        ///< so that the next one stands behind a comma
@@ -122,13 +115,10 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
 
   void begin(ViewQuestion question, Bound bound, std::shared_ptr<HttpReply> reply) {
     if (answers_.size() >= options_.answers_max) return say(*reply, unavailable(options_.retry_after));
-    auto place = admission_->enter_principal(question.principal.issuer, question.principal.subject);
-    if (!place) return say(*reply, 429, unavailable(options_.retry_after));
     const auto answer = std::make_shared<Answer>();
     answer->question = std::move(question);
     answer->bound = std::move(bound);
     answer->reply = std::move(reply);
-    answer->place = std::move(place);
     answers_.push_back(answer);
     if (answers_.size() == 1) watch();
     ask_(answer->bound.spec, turn_of(answer->question.principal),
@@ -247,7 +237,6 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
   void end(const AnswerPtr& answer) {
     answer->reply.reset();
     answer->snapshot.reset();
-    answer->place.reset();
     std::erase(answers_, answer);
   }
 
@@ -255,14 +244,12 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
   asio::steady_timer watch_;
   const Ask ask_;
   const auth::TokenVerifier& verifier_;
-  const std::shared_ptr<Admission> admission_;
   const ViewDeskOptions options_;
   std::vector<AnswerPtr> answers_;
 };
 
-ViewDesk::ViewDesk(asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier,
-                   std::shared_ptr<Admission> admission, ViewDeskOptions options)
-    : answers_(std::make_shared<Answers>(loop, std::move(ask), verifier, std::move(admission), options)) {}
+ViewDesk::ViewDesk(asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier, ViewDeskOptions options)
+    : answers_(std::make_shared<Answers>(loop, std::move(ask), verifier, options)) {}
 ViewDesk::~ViewDesk() = default;
 
 void ViewDesk::set_model(ActiveModelPtr model) {

@@ -19,7 +19,6 @@
 
 #include "auth/token_verifier.hpp"
 #include "gateway/active_model.hpp"
-#include "gateway/admission.hpp"
 #include "gateway/http_api.hpp"
 
 namespace boost::asio {
@@ -61,8 +60,7 @@ class ViewDesk {
   using Ask = std::function<void(GroupSpecPtr, std::string principal, std::function<void(BootstrapReply)>)>;
 
   /// `loop`, `verifier` and what `ask` asks outlive the desk.
-  ViewDesk(boost::asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier,
-           std::shared_ptr<Admission> admission, ViewDeskOptions options);
+  ViewDesk(boost::asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier, ViewDeskOptions options);
   ~ViewDesk();
   ViewDesk(const ViewDesk&) = delete;
   ViewDesk& operator=(const ViewDesk&) = delete;

@@ -100,7 +100,7 @@ EngineLimits engine_limits(const Config& config) {
 
 AdmissionLimits admission_limits(const Config& config) {
   return {size_of(config.limit_address_connections), size_of(config.limit_address_handshakes),
-          size_of(config.limit_principal_connections)};
+          size_of(config.limit_principal_connections), size_of(config.limit_principal_requests)};
 }
 
 AdminOptions admin_options(const Config& config, std::string credential) {

@@ -34,17 +34,46 @@ PendingBatch batch_of(std::vector<PendingMutation> pending) {
   return out;
 }
 
-bool MutationQueue::has_room_for(const std::string& space, std::size_t bytes) const {
+bool MutationQueue::has_room_for(const std::string& space, const std::string& principal, std::size_t bytes) const {
+  const auto share = [&](const Shares& shares) {
+    const auto found = shares.find(principal);
+    return found == shares.end() ? 0 : found->second;
+  };
   const auto known = spaces_.find(space);
-  const bool is_full = known != spaces_.end() && known->second.waiting.size() >= limits_.waiting_max;
-  return !is_full && waiting_bytes_ + bytes <= limits_.waiting_bytes_max;
+  if (known != spaces_.end()) {
+    const std::size_t waiting = known->second.waiting.size();
+    if (waiting >= limits_.waiting_max || share(known->second.requests) >= limits_.waiting_max - waiting) return false;
+  }
+  if (waiting_bytes_ + bytes > limits_.waiting_bytes_max) return false;
+  return share(bytes_) <= limits_.waiting_bytes_max - waiting_bytes_ - bytes;
+}
+
+void MutationQueue::take_off(Shares& shares, const std::string& principal, std::size_t less) {
+  const auto found = shares.find(principal);
+  found->second -= less;
+  if (found->second == 0) shares.erase(found);
+}
+
+void MutationQueue::count(Space& space, const PendingMutation& pending) {
+  const std::string& principal = pending.request.principal;
+  ++waiting_;
+  waiting_bytes_ += pending.bytes;
+  ++space.requests[principal];
+  bytes_[principal] += pending.bytes;
+}
+
+void MutationQueue::discount(Space& space, const PendingMutation& pending) {
+  const std::string& principal = pending.request.principal;
+  --waiting_;
+  waiting_bytes_ -= pending.bytes;
+  take_off(space.requests, principal, 1);
+  take_off(bytes_, principal, pending.bytes);
 }
 
 void MutationQueue::add(PendingMutation pending) {
   const std::string name = pending.request.space;
-  waiting_bytes_ += pending.bytes;
-  ++waiting_;
   Space& space = spaces_[name];
+  count(space, pending);
   space.waiting.push_back(std::move(pending));
   if (space.state == SpaceState::idle) make_ready(name, space);
 }
@@ -77,8 +106,7 @@ void MutationQueue::take_from(Space& space, std::vector<PendingMutation>& pendin
     PendingMutation& next = space.waiting.front();
     if (!pending.empty() && bytes + next.bytes > limits_.batch_bytes_max) break;
     bytes += next.bytes;
-    waiting_bytes_ -= next.bytes;
-    --waiting_;
+    discount(space, next);
     pending.push_back(std::move(next));
     space.waiting.pop_front();
   }
@@ -87,9 +115,9 @@ void MutationQueue::take_from(Space& space, std::vector<PendingMutation>& pendin
 void MutationQueue::give_back(PendingBatch& batch, std::size_t from) {
   while (batch.pending.size() > from) {
     PendingMutation& pending = batch.pending.back();
-    waiting_bytes_ += pending.bytes;
-    ++waiting_;
-    spaces_[pending.request.space].waiting.push_front(std::move(pending));
+    Space& space = spaces_[pending.request.space];
+    count(space, pending);
+    space.waiting.push_front(std::move(pending));
     batch.pending.pop_back();
   }
 }

@@ -2,6 +2,9 @@
 //
 // A space is written by one batch at a time. A batch takes whole spaces, those that have waited longest first; where many
 // wait it leaves half of them to a second one beside it.
+//
+// A principal may have no more waiting than there is room left: one alone fills half of a space's room, or of all bytes, and
+// whoever comes finds some.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +49,7 @@ class MutationQueue {
  public:
   explicit MutationQueue(MutationQueueLimits limits) : limits_(limits) {}
 
-  [[nodiscard]] bool has_room_for(const std::string& space, std::size_t bytes) const;
+  [[nodiscard]] bool has_room_for(const std::string& space, const std::string& principal, std::size_t bytes) const;
   void add(PendingMutation pending);
 
   /// Whether a batch can be taken now.
@@ -64,12 +67,17 @@ class MutationQueue {
 
  private:
   enum class SpaceState : std::uint8_t { idle, ready, written };
+  using Shares = std::map<std::string, std::size_t>;  // by principal; those that have none are not in it
   struct Space {
     std::deque<PendingMutation> waiting;
+    Shares requests;
     SpaceState state = SpaceState::idle;
     bool is_alone = false;
   };
 
+  static void take_off(Shares& shares, const std::string& principal, std::size_t less);
+  void count(Space& space, const PendingMutation& pending);
+  void discount(Space& space, const PendingMutation& pending);
   void make_ready(const std::string& name, Space& space);
   void take_from(Space& space, std::vector<PendingMutation>& pending, std::size_t& bytes);
 
@@ -78,6 +86,7 @@ class MutationQueue {
   std::deque<std::string> ready_;  ///< spaces in which requests wait and that nobody writes
   std::size_t waiting_ = 0;
   std::size_t waiting_bytes_ = 0;
+  Shares bytes_;
 };
 
 }  // namespace viewgate::ledger

@@ -65,8 +65,8 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
       return refuse(std::move(done), Error{errc::invalid_mutation, "", std::move(fault)});
     }
     const std::size_t bytes = bytes_of(request);
-    if (!queue_.has_room_for(request.space, bytes)) {
-      const std::string detail = "too many mutations of space '" + request.space + "' wait";
+    if (!queue_.has_room_for(request.space, request.principal, bytes)) {
+      const std::string detail = "too many mutations of space '" + request.space + "', or of this principal, wait";
       return refuse(std::move(done), Error{errc::unavailable, "", detail});
     }
     queue_.add(PendingMutation{std::move(request), std::move(rules), std::move(done), bytes});
@@ -75,6 +75,10 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
 
   void receipt(MutationLookup lookup, Done done) {
     if (stopped_) return;
+    if (lookups_ >= options_.lookups_max) {
+      return refuse(std::move(done), Error{errc::unavailable, "", "too many receipts are being looked up"});
+    }
+    ++lookups_;
     spawn(executor_, run_lookup(shared_from_this(), std::move(lookup), std::move(done)));
   }
 
@@ -123,6 +127,7 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
   pg::Pool bell_;  ///< NOTIFY takes a lock over the whole database: on a connection, and in transactions, of its own
   MutationQueue queue_;
   std::size_t lanes_ = 0;  ///< transactions side by side
+  std::size_t lookups_ = 0;
   bool is_lane_starting_ = false;
   bool is_ringing_ = false;
   bool stopped_ = false;
@@ -276,6 +281,7 @@ asio::awaitable<void> Mutator::Work::run_bell(std::shared_ptr<Work> self) {
 
 asio::awaitable<void> Mutator::Work::run_lookup(std::shared_ptr<Work> self, MutationLookup lookup, Done done) {
   auto answer = co_await settled(self->leased_lookup(lookup));
+  --self->lookups_;
   if (!self->stopped_) done(std::move(answer));
 }
 

@@ -34,6 +34,7 @@ struct MutatorOptions {
   std::size_t batch_bytes_max = std::size_t{4} * 1024 * 1024;     ///< of them; a single request may be larger
   std::size_t waiting_max = 1024;                                 ///< requests per space; one more is `unavailable`
   std::size_t waiting_bytes_max = std::size_t{64} * 1024 * 1024;  ///< of requests in all spaces
+  std::size_t lookups_max = 256;  ///< of receipts, at a time, on the same connections; one more is `unavailable`
   /// Of one record, and of all records of a request before and after it; above: rejected as `constraint`. A transaction
   /// comes to at most twice the second.
   std::size_t record_bytes_max = std::size_t{1024} * 1024;

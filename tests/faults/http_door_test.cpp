@@ -41,6 +41,12 @@ class HttpDoor : public Row {
     return send("GET " + target + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + line.reader() +
                 "\r\n\r\n");
   }
+  /// The head of the answer.
+  static std::string answer_of(std::uint16_t port, const std::string& line_and_target, const std::string& token) {
+    RawSocket socket(port);
+    socket.send(line_and_target + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\n\r\n");
+    return socket.read_until("\r\n\r\n");
+  }
   static std::string body(std::int64_t number, const std::string& mutations, const std::string& client = "importer") {
     return R"({"client":")" + client + R"(","number":")" + std::to_string(number) + R"(","mutations":)" + mutations +
            "}";
@@ -51,6 +57,49 @@ class HttpDoor : public Row {
 
   std::string space = line.new_space();
 };
+
+TEST_F(HttpDoor, row_38_a_principal_has_its_number_of_requests_and_of_connections_over_all_doors) {
+  GatewayOptions options = line.gateway_options();
+  options.set("--limit-principal-requests", "1");
+  options.set("--limit-principal-connections", "3");
+  GatewayProcess gateway(options);
+  const auto receipt = [&](const std::string& subject) {
+    return answer_of(gateway.port(), "GET /v1/spaces/" + space + "/clients/importer/receipts/1", line.reader(subject));
+  };
+  PgSession holder(line.database());
+  holder.run("begin");
+  holder.run("select viewgate.lock_space('" + space + "')");
+  RawSocket waiting(gateway.port());
+  const std::string text = body(1, label("a"));
+  waiting.send(head("POST /v1/spaces/" + space + "/mutations", text.size()) + text);
+  ASSERT_TRUE(eventually([&] {
+    return line.value(
+               "select count(*) from pg_stat_activity where datname = current_database() and "
+               "application_name = 'viewgate write' and wait_event_type = 'Lock'") != "0";
+  }));
+  EXPECT_THAT(receipt("alice"), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr("Retry-After: 1\r\n")));
+  EXPECT_THAT(receipt("bob"), StartsWith("HTTP/1.1 404 "));
+  holder.run("commit");
+  EXPECT_THAT(waiting.read_until("\r\n"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_TRUE(eventually([&] { return receipt("alice").starts_with("HTTP/1.1 200 "); }));
+  std::vector<std::unique_ptr<WsClient>> sockets;
+  for (int i = 0; i < 3; ++i) sockets.push_back(std::make_unique<WsClient>(gateway.port(), line.reader()));
+  EXPECT_THAT(receipt("alice"), StartsWith("HTTP/1.1 429 "));
+  sockets.pop_back();
+  EXPECT_TRUE(eventually([&] { return receipt("alice").starts_with("HTTP/1.1 200 "); }));
+}
+
+TEST_F(HttpDoor, row_38_where_no_more_connections_fit_requests_are_told_to_come_back) {
+  GatewayOptions options = line.gateway_options();
+  options.set("--threads", "1");
+  options.set("--limit-connections", "2");
+  GatewayProcess gateway(options);
+  const WsClient first(gateway.port(), line.reader()), second(gateway.port(), line.reader());
+  const std::string target = "/v1/spaces/" + space + "/clients/importer/receipts/1";
+  EXPECT_THAT(answer_of(gateway.port(), "GET " + target, line.reader("bob")),
+              AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("Retry-After: 1\r\n")));
+  EXPECT_THAT(answer_of(gateway.port(), "GET /healthz", line.reader("bob")), StartsWith("HTTP/1.1 200 "));
+}
 
 TEST_F(HttpDoor, a_mutation_is_answered_with_its_receipt_and_reaches_the_views) {
   WsClient watcher(line.port(), line.reader());

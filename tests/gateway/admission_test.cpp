@@ -51,6 +51,19 @@ TEST(Admission, a_principal_is_one_of_an_issuer) {
   EXPECT_TRUE(admission->enter_principal("i", "bob"));
 }
 
+TEST(Admission, a_principal_has_so_many_requests_beside_its_connections) {
+  const auto admission =
+      std::make_shared<Admission>(AdmissionLimits{.principal_connections = 1, .principal_requests = 2});
+  const auto connection = admission->enter_principal("i", "ada");
+  auto first = admission->enter_request("i", "ada");
+  const auto second = admission->enter_request("i", "ada");
+  EXPECT_TRUE(connection && first && second);
+  EXPECT_FALSE(admission->enter_request("i", "ada"));
+  EXPECT_TRUE(admission->enter_request("i", "bob"));
+  first.reset();
+  EXPECT_TRUE(admission->enter_request("i", "ada"));
+}
+
 TEST(Admission, without_limits_everyone_enters_and_who_left_is_forgotten) {
   const auto admission = std::make_shared<Admission>(AdmissionLimits{});
   std::vector<Admission::Place> places;

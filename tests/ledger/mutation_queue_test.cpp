@@ -16,13 +16,14 @@ MutationQueueLimits limits() {
   MutationQueueLimits out;
   out.batch_max = 100;
   out.batch_bytes_max = 100 * kBytes;
-  out.waiting_max = 3;
+  out.waiting_max = 6;
   out.waiting_bytes_max = 1000 * kBytes;
   return out;
 }
 
-PendingMutation request(const std::string& space, std::int64_t number) {
+PendingMutation request(const std::string& space, std::int64_t number, const std::string& principal = "ann") {
   PendingMutation out;
+  out.request.principal = principal;
   out.request.space = space;
   out.request.number = number;
   out.bytes = kBytes;
@@ -115,14 +116,41 @@ TEST(MutationQueue, a_request_above_the_batch_s_bytes_is_taken_by_itself) {
 
 TEST(MutationQueue, has_room_up_to_a_number_of_requests_of_a_space_and_bytes_of_all) {
   MutationQueueLimits small = limits();
+  small.waiting_max = 3;
   small.waiting_bytes_max = 5 * kBytes;
   MutationQueue queue(small);
-  for (const int number : {1, 2, 3}) queue.add(request("a", number));
-  EXPECT_FALSE(queue.has_room_for("a", kBytes));
-  EXPECT_TRUE(queue.has_room_for("b", 2 * kBytes));
-  EXPECT_FALSE(queue.has_room_for("b", 2 * kBytes + 1));
+  for (const std::string name : {"ann", "bob", "cid"}) queue.add(request("a", 1, name));
+  EXPECT_FALSE(queue.has_room_for("a", "dan", kBytes));
+  EXPECT_TRUE(queue.has_room_for("b", "dan", 2 * kBytes));
+  EXPECT_FALSE(queue.has_room_for("b", "dan", 2 * kBytes + 1));
   static_cast<void>(queue.take());
-  EXPECT_TRUE(queue.has_room_for("a", kBytes));
+  EXPECT_TRUE(queue.has_room_for("a", "dan", kBytes));
+}
+
+TEST(MutationQueue, a_principal_fills_half_of_a_space_s_room_and_others_find_some) {
+  MutationQueue queue(limits());  // of six
+  for (const int number : {1, 2, 3}) {
+    EXPECT_TRUE(queue.has_room_for("a", "ann", kBytes)) << number;
+    queue.add(request("a", number));
+  }
+  EXPECT_FALSE(queue.has_room_for("a", "ann", kBytes));
+  EXPECT_TRUE(queue.has_room_for("b", "ann", kBytes)) << "another space has room of its own";
+  EXPECT_TRUE(queue.has_room_for("a", "bob", kBytes));
+  PendingBatch batch = queue.take();
+  EXPECT_TRUE(queue.has_room_for("a", "ann", kBytes));
+  queue.give_back(batch, 0);
+  EXPECT_FALSE(queue.has_room_for("a", "ann", kBytes));
+}
+
+TEST(MutationQueue, a_principal_fills_half_of_all_bytes_and_others_find_some) {
+  MutationQueueLimits small = limits();
+  small.waiting_bytes_max = 4 * kBytes;
+  MutationQueue queue(small);
+  for (const std::string space : {"a", "b"}) queue.add(request(space, 1));
+  EXPECT_FALSE(queue.has_room_for("c", "ann", kBytes));
+  EXPECT_TRUE(queue.has_room_for("c", "bob", kBytes));
+  static_cast<void>(queue.take());
+  EXPECT_TRUE(queue.has_room_for("c", "ann", kBytes));
 }
 
 TEST(MutationQueue, half_of_many_spaces_are_left_to_a_second_batch) {

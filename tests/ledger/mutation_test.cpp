@@ -302,7 +302,7 @@ TEST_F(Mutations, a_replay_and_a_gap_inside_one_batch_are_told_apart) {
 
 TEST_F(Mutations, a_full_queue_says_so_at_once) {
   ledger::MutatorOptions options;
-  options.waiting_max = 2;
+  options.waiting_max = 4;
   start(options);
   std::vector<ledger::MutationRequest> requests;
   for (int i = 0; i < 3; ++i) requests.push_back(request(1, {put("[1]", "{}")}, "c" + std::to_string(i)));
@@ -312,6 +312,27 @@ TEST_F(Mutations, a_full_queue_says_so_at_once) {
   ASSERT_FALSE(answers[2]);
   EXPECT_EQ(answers[2].error().code, errc::unavailable);
   EXPECT_EQ(ask(request(1, {put("[1]", "{}")}, "c2")).kind, Kind::receipt);
+}
+
+TEST_F(Mutations, so_many_receipts_are_looked_up_at_a_time_and_one_more_is_told_at_once) {
+  ledger::MutatorOptions options;
+  options.lookups_max = 2;
+  start(options);
+  ask(request(1, {put("[1]", "{}")}));
+  std::vector<Answer> answers;
+  const auto look_up = [&](std::size_t count) {
+    answers.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      mutator_->receipt("s1", "c1", "ann", 1, [&](Answer given) { answers.push_back(std::move(given)); });
+    }
+    return loop_.until([&] { return answers.size() == count; });
+  };
+  ASSERT_TRUE(look_up(3));
+  EXPECT_EQ(std::ranges::count_if(answers, [](const Answer& each) { return each.has_value(); }), 2);
+  ASSERT_FALSE(answers[0]) << "before the others have come";
+  EXPECT_EQ(answers[0].error().code, errc::unavailable);
+  ASSERT_TRUE(look_up(2));
+  EXPECT_TRUE(answers[0] && answers[1]);
 }
 
 TEST_F(Mutations, the_tail_hands_on_each_receipt_with_its_commit) {
