@@ -50,7 +50,8 @@ std::string get(const std::string& url, std::chrono::milliseconds time_max) {
   CURL* const curl = handle.get();
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, is_local(url) ? "http" : "https");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);  // an address that was not configured is not asked
+  if (is_local(url)) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");  // a proxy's own machine is another one
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);               // an address that was not configured is not asked
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(time_max.count()));
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "viewgate");
@@ -147,18 +148,24 @@ class KeySource::Worker {
       }
       next->under_way = true;
       lock.unlock();
-      fetch(next->place);
+      auto tell = fetch(next->place);
       lock.lock();
+      // Before it is told: whoever asks afterwards must not be promised what was told already.
       next->under_way = false;
       next->due = Clock::now() + options_.interval;
+      lock.unlock();
+      tell();
+      lock.lock();
     }
   }
 
-  void fetch(const KeyPlace& place) const {
+  /// What is to be told of it.
+  std::function<void()> fetch(const KeyPlace& place) const {
     try {
-      listener_.fetched(place.issuer, fetch_jwks(place, options_.time_max));
+      auto jwks = std::make_shared<Jwks>(fetch_jwks(place, options_.time_max));
+      return [this, issuer = place.issuer, jwks] { listener_.fetched(issuer, std::move(*jwks)); };
     } catch (const std::exception& problem) {
-      listener_.failed(place.issuer, problem.what());
+      return [this, issuer = place.issuer, reason = std::string(problem.what())] { listener_.failed(issuer, reason); };
     }
   }
 

@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <future>
+
 #include "auth/forge.hpp"
 #include "auth/key_source.hpp"
 #include "auth/token_verifier.hpp"
@@ -81,6 +86,30 @@ TEST(Jwks, what_is_no_key_set_is_refused) {
   EXPECT_THAT(complaint(R"({"keys":[],"keys":[]})"), HasSubstr("must be a JSON object"));
   EXPECT_THAT(complaint("{\"keys\":[]}" + std::string(300'000, ' ')), HasSubstr("larger than 256 KiB"));
   EXPECT_THAT(complaint(set_of(std::vector<std::string>(101, "{}"))), HasSubstr("more than 100 keys"));
+}
+
+TEST(Jwks, whoever_asks_when_a_fetch_has_ended_hears_of_another_one) {
+  const std::string file = ::testing::TempDir() + "asked-again.json";
+  std::ofstream(file) << set_of({with(test::make_signing_key(KeyKind::ed25519).jwk, R"("kid":"k")")});
+  std::promise<KeySource*> made;
+  std::shared_future<KeySource*> source_of(made.get_future());
+  std::atomic<int> fetched = 0;
+  std::promise<bool> promised;
+  std::promise<void> heard;
+  KeySourceOptions options;
+  options.gap = std::chrono::milliseconds(0);
+  KeySource source({{0, "", file, all}}, options,
+                   {[&](std::size_t issuer, const Jwks&) {
+                      ++fetched;
+                      if (fetched == 1) promised.set_value(source_of.get()->ask(issuer));
+                      if (fetched == 2) heard.set_value();
+                    },
+                    [](std::size_t, const std::string&) {}});
+  made.set_value(&source);
+  EXPECT_TRUE(promised.get_future().get());
+  EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  source.stop();
+  std::remove(file.c_str());
 }
 
 TEST(Jwks, keys_are_fetched_over_tls_or_from_this_machine_only) {

@@ -126,6 +126,15 @@ TEST_F(IdentityRow, row_24_tokens_that_name_unknown_keys_cause_one_fetch_in_the_
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
 }
 
+TEST_F(IdentityRow, a_key_set_of_this_machine_is_fetched_past_any_proxy) {
+  KeyServer server(key_set({{"old", old_key}}));
+  const TextFile issuers("issuers.toml", fetched_issuer(server));
+  GatewayOptions options = options_with(issuers);
+  for (const char* name : {"http_proxy", "all_proxy"}) options.environment.emplace_back(name, "http://127.0.0.1:1");
+  GatewayProcess gateway(options);
+  EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
+}
+
 TEST_F(IdentityRow, row_24_an_issuer_out_of_reach_drops_nobody_and_its_known_keys_go_on) {
   KeyServer server(key_set({{"old", old_key}}));
   const TextFile issuers("issuers.toml", fetched_issuer(server));
