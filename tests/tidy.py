@@ -127,7 +127,36 @@ def check_alerts(rules, cases):
             offend(rules, number, f"{found.group(1)} fires in no case of {cases}")
 
 
+# How many rows the fault table has, and how many cases the client must pass; each is the name of a test, or a part of one.
+PROMISED = {"row": 68, "case": 37}
+TEST_NAME = {
+    ".cpp": re.compile(r"^TEST(?:_F|_P)?\(\s*\w+,\s*(\w+)\)", re.MULTILINE),
+    ".ts": re.compile(r"""^\s*it(?:\.each\(.*?\))?\(\s*['"`]([^'"`]+)""", re.MULTILINE),
+}
+
+
+def named():
+    """The rows and the cases that the names of tests have: row_13_and_15_… is of two."""
+    out = {what: set() for what in PROMISED}
+    for path in tracked("tests/*.cpp", "tests/*.ts"):
+        for name in TEST_NAME[pathlib.Path(path).suffix].findall((ROOT / path).read_text(encoding="utf-8")):
+            for what, numbers in re.findall(r"(row|case)_(\d\d(?:(?:_and)?_\d\d(?!\d))*)", name):
+                out[what].update(int(number) for number in re.findall(r"\d\d", numbers))
+    return out
+
+
+def check_named():
+    for what, numbers in named().items():
+        for number in set(range(1, PROMISED[what] + 1)) ^ numbers:
+            offend("tests", 0, f"{what} {number:02} is the name of no test, or there is none of that number")
+
+
 def main():
+    if sys.argv[1:] == ["named"]:
+        for what, numbers in named().items():
+            print(f"  {what}s  {len(numbers)} of {PROMISED[what]}")
+        return 0
+    check_named()
     for path in tracked("*.cpp", "*.hpp"):
         check_cpp(path)
     for path in tracked("*.py", "*.sh", "*.ts", "*.mjs", "*.sql", "*.cmake", "CMakeLists.txt", "dev"):
