@@ -38,6 +38,8 @@ export interface Entry {
   /** Its text outlives this page, or need not. */
   isStored: boolean;
   isSent: boolean;
+  /** On some connection, maybe of the page before: the server may have it under its number. */
+  wasSent: boolean;
   receipt: Receipt | undefined;
   resolve(receipt: Receipt): void;
   reject(error: MutationRejected): void;
@@ -92,8 +94,8 @@ export class WriteQueue {
 
   constructor(readonly space: string, public last = 0) {}
 
-  add(entry: Omit<Entry, 'number' | 'text' | 'isStored' | 'isSent' | 'receipt'>): Entry {
-    const added = { ...entry, number: ++this.last, text: undefined, isStored: false, isSent: false, receipt: undefined };
+  add(entry: Omit<Entry, 'number' | 'text' | 'isStored' | 'isSent' | 'wasSent' | 'receipt'>): Entry {
+    const added = { ...entry, number: ++this.last, text: undefined, isStored: false, isSent: false, wasSent: false, receipt: undefined };
     this.entries.push(added);
     return added;
   }
@@ -130,7 +132,7 @@ export class WriteQueue {
 
   /**
    * The texts that may be sent now, which count as sent; and the entry behind them that is more than a server takes in one message. That
-   * one leaves the queue, and its number stays free, as after a final error.
+   * one leaves the queue, and its number stays free, as after a final error; if it was sent to a server that took more, it may be used.
    */
   take(messageBytes: number): { readonly texts: readonly string[]; readonly tooLarge?: readonly [entry: Entry, excess: string] } {
     const texts: string[] = [];
@@ -139,10 +141,10 @@ export class WriteQueue {
       if (entry.isSent) continue;
       const excess = excessOf(entry.text, messageBytes);
       if (excess !== undefined) {
-        this.free(entry);
+        this.remove(entry, entry.wasSent);
         return { texts, tooLarge: [entry, excess] };
       }
-      entry.isSent = true;
+      entry.isSent = entry.wasSent = true;
       this.outstanding++;
       texts.push(entry.text);
     }
@@ -178,9 +180,7 @@ export class WriteQueue {
     }
     if (error.code === 'unavailable') return undefined;
     // A number that was used, by whatever, is not free.
-    const isUsed = error.code === 'sequence_conflict' || error.code === 'receipt_pruned';
-    if (isUsed) this.entries.splice(this.entries.indexOf(entry), 1);
-    else this.free(entry);
+    this.remove(entry, error.code === 'sequence_conflict' || error.code === 'receipt_pruned');
     return entry;
   }
 
@@ -190,17 +190,17 @@ export class WriteQueue {
     return encode(draft);
   }
 
-  /** The entry leaves, and those after it move up. */
-  private free(entry: Entry): void {
+  /** The entry leaves; where its number is free, those after it move up. */
+  private remove(entry: Entry, isUsed: boolean): void {
     this.entries.splice(this.entries.indexOf(entry), 1);
-    this.renumber(entry.number, entry.number);
+    if (!isUsed) this.renumber(entry.number, entry.number);
   }
 
   private renumber(first: number, from = 0): void {
     let next = first;
     for (const entry of this.entries) {
       if (entry.number < from) continue;
-      if (entry.number !== next) Object.assign(entry, { number: next, text: undefined, isStored: false, isSent: false });
+      if (entry.number !== next) Object.assign(entry, { number: next, text: undefined, isStored: false, isSent: false, wasSent: false });
       next++;
     }
     this.last = next - 1;

@@ -149,7 +149,7 @@ export class Writer<M extends AnyModel = Untyped> {
       const { number, mutations, options } = JSON.parse(text) as StoredEntry;
       queue.last = Number(number) - 1;
       const entry = queue.add({ mutations, options: options ?? {}, resolve: () => undefined, reject: () => undefined });
-      if (options === undefined) Object.assign(entry, { text, isStored: true });
+      if (options === undefined) Object.assign(entry, { text, isStored: true, wasSent: true });
     }
     queue.last = last;
   }

@@ -16,6 +16,7 @@ import {
   type Writer,
 } from '@viewgate/client';
 import { FakeServer, eventually } from '../support/fake_server.js';
+import { WriteQueue } from '../../../client/src/write_queue.js';
 import type { Watched } from '../../../client/src/writer.js';
 import type { Account } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
@@ -173,6 +174,23 @@ describe('writing', () => {
     expect(closes).not.toContain(1009);
     expect([write.unanswered, accounts.isPending([6])]).toEqual([0, false]);
     expect(kept.stored).toEqual([{ space: '1', last: 3, texts: [] }]);
+  });
+
+  it('a_number_that_was_sent_may_be_used_and_one_that_was_not_is_free', () => {
+    const numbers = (wasSent: boolean): number[] => {
+      const queue = new WriteQueue('1');
+      for (const b of ['x'.repeat(500), 'y', 'z']) {
+        const mutations = [{ kind: 'put', collection: 'accounts', key: [1], record: { b } }] as const;
+        queue.add({ mutations, options: {}, resolve: () => undefined, reject: () => undefined });
+      }
+      for (const entry of queue.settle()) entry.isStored = true;
+      if (wasSent) expect(queue.take(1_000).texts.length).toBe(3);
+      queue.connected();
+      const { texts, tooLarge } = queue.take(400);
+      expect([texts, tooLarge?.[0].number]).toEqual([[], 1]);
+      return queue.entries.map(({ number }) => number);
+    };
+    expect([numbers(false), numbers(true)]).toEqual([[1, 2], [2, 3]]);
   });
 
   it('what_no_message_may_hold_is_rejected_when_it_is_asked_for', async () => {
