@@ -132,6 +132,33 @@ describe('writing through the gateway', () => {
     await eventually('it is taken back', () => ben.cards.get([card.id])?.due === '2031-01-02');
   });
 
+  it('case_25_up_to_its_bounds_a_message_is_taken_and_beyond_them_it_is_not_sent_and_the_connection_goes_on', async () => {
+    const { client, cards, write } = open('ada', 'lead', 'bounds');
+    await cards.view.whenReady();
+    const closes: (number | undefined)[] = [];
+    client.onState(({ lastClose }) => lastClose !== undefined && closes.push(lastClose));
+    const card = newCard(1);
+    await cards.create(card);
+    const around = JSON.stringify({
+      type: 'mutate',
+      space: 'bounds',
+      number: '1',
+      mutations: [{ kind: 'update', collection: 'cards', key: [card.id], changed: { note: '' } }],
+    }).length;
+    const note = (bytes: number): Promise<string> => reasonOf(cards.update([card.id], { note: 'x'.repeat(bytes - around) }));
+    expect([await note(65_536), await note(65_537)]).toEqual(['applied', 'too_large']);
+    const deep = (depth: number): object => ({ a: JSON.parse('['.repeat(depth - 2) + ']'.repeat(depth - 2)) as unknown });
+    const place = (depth: number): Promise<string> => reasonOf(cards.update([card.id], { place: depth }, { provenance: deep(depth) }));
+    expect([await place(32), await place(33)]).toEqual(['applied', 'too_large']);
+    const wide = (members: number): Promise<string> => {
+      const record = Object.fromEntries(Array.from({ length: members - 8 }, (_, i) => [`c${i}`, 0]));
+      return reasonOf(write.mutate('bounds', [{ kind: 'put', collection: 'cards', key: [card.id], record }]));
+    };
+    expect([await wide(4_096), await wide(4_097)]).toEqual(['invalid_value', 'too_large']);
+    expect(await reasonOf(cards.update([card.id], { note: 'all is well' }))).toBe('applied');
+    expect(closes).toEqual([]);
+  });
+
   it('python_writes_over_http_and_a_replay_has_the_same_receipt', async () => {
     const { cards } = open('ada', 'lead', 'python');
     await cards.view.whenReady();
