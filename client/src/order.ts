@@ -1,6 +1,7 @@
 // A collection in order, and only what a condition admits, kept so with every commit: a change costs the search of its place,
 // not a sort.
 
+import { columnNames } from './json.js';
 import { Listeners } from './listeners.js';
 import type { Change, Item, Updated } from './record_set.js';
 import { keyText, type Collection, type Key } from './view.js';
@@ -38,7 +39,7 @@ export class Ordered<T> implements Collection<T> {
   private copy: readonly Item<T>[] | undefined;
 
   /** Made by `ordered`. */
-  constructor(source: Collection<T>, private readonly options: OrderOptions<T>) {
+  constructor(private readonly source: Collection<T>, private readonly options: OrderOptions<T>) {
     this.add([...source.items()].filter(this.admits));
     this.stop = source.subscribe((change) => this.follow(change));
   }
@@ -81,14 +82,25 @@ export class Ordered<T> implements Collection<T> {
     this.options.by?.(a.record, b.record) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
   private follow(all: Change<T>): void {
-    const told = filtered(all, this.admits, ({ key }) => this.byKey.has(key));
-    // The first change of a source that was looked at already tells what is here.
-    const change = { ...told, entered: told.entered.filter((item) => this.byKey.get(item.key) !== item) };
+    const change = all.kind === 'replaced' ? this.replacedAs(all) : filtered(all, this.admits, ({ key }) => this.byKey.has(key));
     if (isEmpty(change)) return;
     this.copy = undefined;
     this.remove([...change.left, ...change.deleted, ...change.updated.map(({ before }) => before)]);
     this.add([...change.entered, ...change.updated.map(({ after }) => after)]);
     this.listeners.tell(change);
+  }
+
+  /** What is different here. A source that was looked at before it told of its set tells all of it, also of what is here, or was. */
+  private replacedAs(all: Change<T>): Change<T> {
+    const is = new Map([...this.source.items()].filter(this.admits).map((item) => [item.key, item]));
+    const updated: Updated<T>[] = [];
+    for (const [key, after] of is) {
+      const before = this.byKey.get(key);
+      if (before !== undefined && before !== after) updated.push({ key, before, after, columns: columnNames(after.text) });
+    }
+    const entered = [...is.values()].filter(({ key }) => !this.byKey.has(key));
+    const left = [...this.byKey.values()].filter(({ key }) => !is.has(key));
+    return { ...all, entered, updated, left, deleted: [] };
   }
 
   private add(items: readonly Item<T>[]): void {

@@ -6,6 +6,7 @@ cd "$(dirname "$0")"
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
   npm ci --no-audit --no-fund
 fi
+../../client/build.sh
 ../../client/react/build.sh
 TSC=node_modules/.bin/tsc
 "$TSC" --project .
