@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <random>
 #include <thread>
 
 #include "ledger/tail_fixture.hpp"
@@ -64,6 +66,46 @@ TEST_F(TailerTest, sessions_that_are_terminated_again_and_again_lose_and_repeat_
   expect_caught_up({"s0", "s1", "s2"});
 }
 
+TEST_F(TailerTest, commits_of_any_size_come_whole_and_once_whatever_breaks_when) {
+  const char* given = std::getenv("VIEWGATE_SEED");
+  const unsigned seed =
+      given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  std::printf("seed %u\n", seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+  session_.run(
+      "create table big (id serial, space text, primary key (space, id)); select viewgate.capture('big', 'space'); "
+      "alter sequence big_id_seq restart 100000");  // so that the order of keys is that of numbers
+  TailerOptions options = quick();
+  options.changes_per_read = 20;  // what is larger is read apart
+  options.spaces_per_read = 3;
+  options.part_bytes_max = 2000;
+  start(options);
+  const std::vector<std::string> spaces{"s0", "s1", "s2", "s3", "s4"};
+  for (const std::string& each : spaces) watch(each);
+  const std::vector<std::string> connections{"viewgate tail", "viewgate tail", "viewgate large", "viewgate listen"};
+  unsigned parts_until_break = 5;
+  int breaks = 0;
+  sink_.when_part = [&](const ledger::CommitPart&) {
+    if (--parts_until_break > 0) return;
+    parts_until_break = 1 + below(25);
+    ++breaks;
+    terminate(connections[below(4)]);
+  };
+  for (int round = 0; round < 200; ++round) {
+    // One transaction in one to three spaces, of few changes or of many.
+    const unsigned count = below(4) == 0 ? 1 + below(90) : 1 + below(5);
+    const unsigned first = below(5);
+    session_.run("insert into big (space) select 's' || (" + std::to_string(first) + " + i % " +
+                 std::to_string(1 + below(3)) + ") % 5 from generate_series(1, " + std::to_string(count) + ") i");
+    if (below(3) == 0) loop_.spin(std::chrono::milliseconds(below(10)));
+  }
+  sink_.when_part = nullptr;
+  expect_caught_up(spaces);
+  EXPECT_GT(breaks, 0);
+}
+
 TEST_F(TailerTest, a_connection_that_breaks_inside_a_commit_goes_on_where_it_was) {
   session_.run("create table big (id int primary key, space text, pad text); select viewgate.capture('big', 'space')");
   TailerOptions options = quick();
@@ -73,12 +115,12 @@ TEST_F(TailerTest, a_connection_that_breaks_inside_a_commit_goes_on_where_it_was
   std::map<std::int64_t, int> parts;
   sink_.when_part = [&](const ledger::CommitPart& part) {
     const std::int64_t sequence = part.position.sequence.value;
-    if (part.last || ++parts[sequence] % 7 != 0 || parts[sequence] > 28) return;
+    if (part.last || ++parts[sequence] % 3 != 0 || parts[sequence] > 28) return;
     // The first commit is so large that it is read apart.
     terminate(sequence == 1 ? "viewgate large" : "viewgate tail");
   };
   session_.run("insert into big select i, 's1', repeat('x', 400) from generate_series(1, 12000) i");
-  session_.run("update big set pad = pad || 'y' where id <= 5000");
+  session_.run("update big set pad = pad || 'y' where id <= 1800");
   number_all(session_);
   EXPECT_TRUE(reaches("s1", 2));
   EXPECT_GT(sink_.degraded, 1);
