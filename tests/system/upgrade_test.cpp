@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "support/line.hpp"
+#include "faults/row_test.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -20,7 +20,7 @@ std::string older_program() {
   return named == nullptr ? program("viewgate") : named;
 }
 
-class Upgrade : public ::testing::Test {
+class Upgrade : public Watched {
  protected:
   /// The database is made by the older version, and its model is put in force by it.
   Upgrade() : database(durable_cluster().create_empty_database()), session(database) {
