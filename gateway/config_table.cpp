@@ -75,7 +75,7 @@ constexpr std::array table = std::to_array<Setting>({
            "how long a ticket of POST /v1/tickets may be used, once"),
 
     number("limit.connections", count, &C::limit_connections, "50000", 1, many,
-           "sockets per reactor; more are told 1013", hangup),
+           "sockets per reactor; more are told 1013, or 503 over HTTP", hangup),
     number(
         "limit.strangers", count, &C::limit_strangers, "10000", 1, many,
         "sockets per reactor with neither an accepted hello nor an answer under way; for one more the oldest is closed",
