@@ -106,5 +106,6 @@ describe('the five minutes', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
-  });
+    // Both packages are built for it, from the start.
+  }, 600_000);
 });
