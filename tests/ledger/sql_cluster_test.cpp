@@ -14,6 +14,7 @@
 #include "ledger/postgres_programs.hpp"
 #include "support/pg_session.hpp"
 #include "support/postgres_cluster.hpp"
+#include "viewgate_paths.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -252,6 +253,24 @@ TEST(Migrations, no_database_is_unavailable) {
   auto migrated = ledger::migrate("host=/nowhere dbname=x");
   ASSERT_FALSE(migrated);
   EXPECT_EQ(migrated.error().code, errc::unavailable);
+}
+
+/// Later versions add to what stands there and take nothing away, so that a program of the frozen version goes on beside them.
+TEST(Migrations, leave_every_column_of_the_frozen_version_as_it_was) {
+  PgSession session(PostgresCluster::shared().create_database());
+  const std::string now = session.value(
+      "select string_agg(format(e'%s.%s %s%s\n', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), case when "
+      "a.attnotnull then ' not null' else '' end), '' order by c.relname collate \"C\", a.attnum) from pg_attribute a "
+      "join "
+      "pg_class c on c.oid = a.attrelid where c.relnamespace = 'viewgate'::regnamespace and c.relkind in ('r', 'v') "
+      "and "
+      "a.attnum > 0 and not a.attisdropped");
+  std::ifstream frozen(VIEWGATE_SOURCE_DIR "/tests/golden/frozen/schema.txt");
+  int lines = 0;
+  for (std::string line; std::getline(frozen, line); ++lines) {
+    EXPECT_NE(("\n" + now).find("\n" + line + "\n"), std::string::npos) << line;
+  }
+  EXPECT_GT(lines, 50) << now;
 }
 
 }  // namespace
