@@ -9,6 +9,7 @@
 
 #include "gateway/log_sink.hpp"
 #include "gateway/reference.hpp"
+#include "gateway/spill.hpp"
 #include "gateway/version.hpp"
 
 namespace viewgate::gateway {
@@ -95,6 +96,16 @@ Config ConfigFlags::read() const {
 void require_database(const Config& config) {
   if (!config.database.empty() || !config.embedded.empty()) return;
   throw Stop(ExitStatus::config, "--database must say which PostgreSQL, or --embedded where to keep a private one");
+}
+
+void check_snapshot_directory(const Config& config) {
+  if (config.snapshot_disk_bytes == 0) return;
+  std::string problem;
+  const auto probe = SpillFile::make(config.snapshot_directory, std::make_shared<SpillBudget>(0), problem);
+  if (probe != nullptr) return;
+  throw Stop(ExitStatus::config, problem +
+                                     "; it must be a directory that this user may write in, or "
+                                     "snapshot.disk_bytes = 0 where there is to be none");
 }
 
 std::string read_whole_file(const std::string& path) {

@@ -52,6 +52,9 @@ void add_access_commands(CLI::App& app);
 /// Throws Stop(config): neither a database nor a private one is named.
 void require_database(const Config& config);
 
+/// Said at the start rather than by the first large view that has no room. Throws Stop(config).
+void check_snapshot_directory(const Config& config);
+
 /// The whole file. Throws Stop(no_input).
 [[nodiscard]] std::string read_whole_file(const std::string& path);
 

@@ -43,6 +43,7 @@ void check_config(const Config& config) {
   if (has_certificate && has_key) look(problems, [&] { static_cast<void>(TlsFiles::of(config)); });
   if (!config.admin_key_file.empty()) look(problems, [&] { static_cast<void>(admin_credential(config)); });
   look_into(problems, config.apply);
+  look(problems, [&] { check_snapshot_directory(config); });
   if (!problems.empty()) throw Stop(ExitStatus::config, problems);
   std::cout << "configuration: no problems\n";
 }

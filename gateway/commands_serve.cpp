@@ -17,7 +17,6 @@
 #include "gateway/protocol.hpp"
 #include "gateway/server.hpp"
 #include "gateway/service_manager.hpp"
-#include "gateway/spill.hpp"
 #include "gateway/wiring.hpp"
 #include "ledger/embedded.hpp"
 #include "ledger/migrate.hpp"
@@ -48,17 +47,6 @@ Endpoint reserve(const Config& config) {
     throw Stop(ExitStatus::port_in_use, error.what());
   }
   return endpoint;
-}
-
-/// Said now rather than by the first large view that has no room.
-void check_snapshot_directory(const Config& config) {
-  if (config.snapshot_disk_bytes == 0) return;
-  std::string problem;
-  const auto probe = SpillFile::make(config.snapshot_directory, std::make_shared<SpillBudget>(0), problem);
-  if (probe != nullptr) return;
-  throw Stop(ExitStatus::config, problem +
-                                     "; it must be a directory that this user may write in, or "
-                                     "snapshot.disk_bytes = 0 where there is to be none");
 }
 
 std::unique_ptr<ledger::Embedded> start_embedded(const Config& config) {

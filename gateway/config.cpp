@@ -1,8 +1,8 @@
 #include "gateway/config.hpp"
 
-#include <unistd.h>
-
+#include <arpa/inet.h>
 #include <toml++/toml.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -286,7 +286,7 @@ std::string allowed_text(const Setting& setting) {
     case SettingKind::networks:
       return "a list of networks, separated by commas, as 10.0.0.0/8, 192.0.2.7 or fd00::/8";
     case SettingKind::endpoint:
-      return "address:port, for example 127.0.0.1:8080 or [::1]:0";
+      return "an address, not a name, and a port, for example 127.0.0.1:8080 or [::1]:0";
     case SettingKind::choice: {
       std::string out = "one of ";
       const auto choices = split(setting.choices, '|');
@@ -332,29 +332,6 @@ Config default_config() {
 
 namespace {
 
-/// Variables that are no settings: two that the ledger reads itself, and those that Kubernetes puts into every
-/// container beside a service of our name.
-bool is_foreign(std::string_view name) {
-  return name == "VIEWGATE_POSTGRES_BIN" || name == "VIEWGATE_PLANT" || name.starts_with("VIEWGATE_SERVICE_") ||
-         name.starts_with("VIEWGATE_PORT");
-}
-
-}  // namespace
-
-std::map<std::string, std::string, std::less<>> process_environment() {
-  std::map<std::string, std::string, std::less<>> out;
-  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
-    const std::string_view entry(*each);
-    const auto equals = entry.find('=');
-    if (entry.starts_with("VIEWGATE_") && equals != std::string_view::npos && !is_foreign(entry.substr(0, equals))) {
-      out.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-    }
-  }
-  return out;
-}
-
-namespace {
-
 bool is_equal(const Config& a, const Config& b, const Member& member) {
   return std::visit([&](const auto each) { return a.*each == b.*each; }, member);
 }
@@ -382,6 +359,17 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   return std::chrono::milliseconds(*number);
 }
 
+namespace {
+
+/// An IPv6 address may have a zone: fe80::1%eth0.
+bool is_address(std::string_view text, int family) {
+  const std::string number(text.substr(0, family == AF_INET6 ? text.find('%') : std::string_view::npos));
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  return ::inet_pton(family, number.c_str(), bytes.data()) == 1;
+}
+
+}  // namespace
+
 std::optional<Endpoint> parse_endpoint(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
@@ -389,6 +377,8 @@ std::optional<Endpoint> parse_endpoint(std::string_view text) {
   const bool bracketed = address.starts_with('[') && address.ends_with(']');
   if (bracketed) address = address.substr(1, address.size() - 2);
   if (address.empty() || (!bracketed && address.find(':') != std::string_view::npos)) return std::nullopt;
+  // What a name stands for may change, and there may be several: whoever listens says which one.
+  if (!is_address(address, bracketed ? AF_INET6 : AF_INET)) return std::nullopt;
   const auto port_text = text.substr(colon + 1);
   Endpoint out;
   const auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), out.port);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 
@@ -75,7 +77,7 @@ TEST(ConfigTable, all_problems_are_told_at_once_each_with_its_place_and_what_is_
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr("auth.algorithm"),
                                        HasSubstr("one of HS256, HS384, HS512, RS256, PS256, ES256, EdDSA"))));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr("time.hello is \"5\""), HasSubstr("10ms to 1h"))));
-  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("VIEWGATE_LISTEN"), HasSubstr("address:port"))));
+  EXPECT_THAT(problems, Contains(AllOf(HasSubstr("VIEWGATE_LISTEN"), HasSubstr("an address, not a name, and a port"))));
   EXPECT_THAT(problems, Contains(HasSubstr("\"VIEWGATE_LISTENS\"")));
   EXPECT_THAT(problems, Contains(AllOf(HasSubstr("--snapshot-queue"), HasSubstr("\"-1\""))));
 }
@@ -127,9 +129,53 @@ TEST(ConfigTable, units_are_read_and_overflow_is_refused) {
 TEST(ConfigTable, endpoints) {
   EXPECT_EQ(parse_endpoint("[::1]:0")->address, "::1");
   EXPECT_EQ(parse_endpoint("127.0.0.1:65535")->port, 65535);
-  for (const char* wrong : {"", ":1", "a", "a:", "::1:80", "a:65536", "a:-1", "a:1x"}) {
+  EXPECT_EQ(parse_endpoint("[fe80::1%eth0]:80")->address, "fe80::1%eth0");
+  for (const char* wrong :
+       {"", ":1", "1.2.3.4", "1.2.3.4:", "::1:80", "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:1x", "localhost:8080",
+        "a.example:80", "*:80", "1.2.3:80", "[1.2.3.4]:80", "[::g]:80", "[]:80"}) {
     EXPECT_FALSE(parse_endpoint(wrong)) << wrong;
   }
+}
+
+/// In this process for as long as the test needs it.
+class Variable {
+ public:
+  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~Variable() { ::unsetenv(name_.c_str()); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const std::string name_;
+};
+
+TEST(ConfigTable, what_kubernetes_says_of_services_whose_names_begin_like_ours_is_no_setting) {
+  const auto before = process_environment();
+  std::deque<Variable> there;
+  for (const std::string service : {"VIEWGATE", "VIEWGATE_ADMIN", "VIEWGATE_2"}) {
+    there.emplace_back(service + "_SERVICE_HOST", "10.0.0.7");
+    there.emplace_back(service + "_SERVICE_PORT", "8081");
+    there.emplace_back(service + "_SERVICE_PORT_METRICS", "8081");
+    there.emplace_back(service + "_PORT", "tcp://10.0.0.7:8081");
+    there.emplace_back(service + "_PORT_8081_TCP", "tcp://10.0.0.7:8081");
+    for (const std::string part : {"PROTO", "PORT", "ADDR"}) {
+      there.emplace_back(service + "_PORT_8081_TCP_" + part, "x");
+    }
+  }
+  EXPECT_EQ(process_environment(), before);
+  // What somebody has written by hand is told to be none.
+  there.emplace_back("VIEWGATE_PORT", "8080");
+  there.emplace_back("VIEWGATE_LISTEN_PORT", "8080");
+  EXPECT_THAT(process_environment(), SizeIs(before.size() + 2));
+}
+
+TEST(ConfigTable, no_setting_is_passed_over_as_somebody_elses_variable) {
+  std::deque<Variable> there;
+  for (const auto& setting : settings()) there.emplace_back(environment_of(setting), "x");
+  const auto found = process_environment();
+  for (const auto& setting : settings()) EXPECT_TRUE(found.contains(environment_of(setting))) << setting.key;
 }
 
 TEST(ConfigTable, every_key_has_its_own_flag_and_environment_name) {

@@ -9,7 +9,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "support/http_client.hpp"
 #include "support/line.hpp"
 #include "support/notify_socket.hpp"
 
@@ -144,6 +146,31 @@ TEST_F(Running, a_changed_file_is_taken_where_that_is_safe_and_the_rest_is_named
   client.open({.id = "two", .space = space});  // on the socket that was there
 }
 
+TEST_F(Running, another_rate_for_slow_readers_counts_for_gets_of_views_too) {
+  // The reader takes something all the time, and of what there is for it far too little: by the first rate it had an hour.
+  const std::string patience_of_the_gateway =
+      "[time]\nno_progress = \"" + patient_flag(std::chrono::seconds(4)) + "\"\n";
+  const File file("rate.toml", patience_of_the_gateway);
+  GatewayProcess gateway(with_file(file));
+  const std::string space = line.new_space();
+  line.session().query(
+      "insert into items (space, id, status, x) select $1, nextval('items_id'), 'open', repeat('x', 2000) from "
+      "generate_series(1, 15000)",
+      {space});  // 30 MB
+  line.settled_head(space);
+  file.write(patience_of_the_gateway + "[limit]\nsnapshot_rate = \"1GiB\"\n");
+  gateway.process().signal(SIGHUP);
+  ASSERT_TRUE(logged(gateway, "config_reloaded taken=limit.snapshot_rate needs_restart=none"));
+  RawSocket reader(gateway.port(), 4096);
+  reader.send(get_text("/v1/spaces/" + space + "/views/everything", line.reader()));
+  ASSERT_THAT(reader.read_until("\r\n"), HasSubstr(" 200 "));
+  // At most two megabytes a second, which is its pace and nothing that is waited for.
+  constexpr std::size_t at_once = 65536 / slowness;
+  while (reader.read_exactly(at_once)) std::this_thread::sleep_for(std::chrono::milliseconds(32));
+  EXPECT_THAT(gateway.log(), HasSubstr("reason=too_slow"));
+  line.session().query("delete from items where space = $1", {space});
+}
+
 TEST_F(Running, a_wrong_file_leaves_the_configuration_in_force_and_says_so_in_one_line) {
   const File file("wrong.toml", "origins = [\"https://a.example\"]\n");
   GatewayProcess gateway(with_file(file));
@@ -186,19 +213,22 @@ TEST_F(Running, another_issuer_table_lets_its_tokens_in_and_ends_those_of_issuer
 }
 
 TEST_F(Running, check_tells_all_that_is_wrong_with_a_configuration_and_its_files_at_once) {
-  const File file("check.toml", "threads = 65\n[time]\nhello = 5\n");
+  const File file("check.toml", "threads = 65\nlisten = \"localhost:8080\"\n[time]\nhello = 5\n");
   Finished checked = run({program("viewgate"), "check", "--config", file.path});
   EXPECT_EQ(checked.status, config_status);
-  EXPECT_THAT(checked.output,
-              AllOf(HasSubstr(file.path + ":1: threads is"), HasSubstr(file.path + ":3: time.hello is")));
+  EXPECT_THAT(
+      checked.output,
+      AllOf(HasSubstr(file.path + ":1: threads is"), HasSubstr(file.path + ":4: time.hello is"),
+            HasSubstr(file.path + ":2: listen is \"localhost:8080\", but must be an address, not a name, and a port")));
 
-  file.write("[auth]\nkey_file = \"/nowhere/key\"\n[admin]\nkey_file = \"" + file.path +
-             "\"\n[tls]\ncertificate = \"/nowhere/certificate\"\nkey = \"/nowhere/tls.key\"\n");
+  file.write("[auth]\nkey_file = \"/nowhere/key\"\n[snapshot]\ndirectory = \"/nowhere/files\"\n[admin]\nkey_file = \"" +
+             file.path + "\"\n[tls]\ncertificate = \"/nowhere/certificate\"\nkey = \"/nowhere/tls.key\"\n");
   checked = run({program("viewgate"), "check", "--config", file.path});
   EXPECT_EQ(checked.status, config_status);
-  EXPECT_THAT(checked.output, AllOf(HasSubstr("--database must say"), HasSubstr("/nowhere/key cannot be read"),
-                                    HasSubstr("admin.key_file must hold"), HasSubstr("/nowhere/certificate cannot"),
-                                    HasSubstr("/nowhere/tls.key cannot")));
+  EXPECT_THAT(checked.output,
+              AllOf(HasSubstr("--database must say"), HasSubstr("/nowhere/key cannot be read"),
+                    HasSubstr("admin.key_file must hold"), HasSubstr("/nowhere/certificate cannot"),
+                    HasSubstr("/nowhere/tls.key cannot"), HasSubstr("/nowhere/files (snapshot.directory)")));
 
   file.write("database = \"" + line.database() + "\"\n[auth]\nkey_file = \"" + key_file() + "\"\n");
   const File model("check.sql", "create table t (id int4 primary key);\ncreate view v as select id from t;\n");
