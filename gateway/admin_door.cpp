@@ -84,6 +84,10 @@ class AdminDoor::Loop {
     thread_.join();
   }
 
+  void take_credential(const std::string& credential) {
+    asio::post(io_, [this, digest = digest_of(credential)] { credential_ = digest; });
+  }
+
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
@@ -107,7 +111,7 @@ class AdminDoor::Loop {
   }
 
   const AdminOptions options_;
-  const Digest credential_;
+  Digest credential_;
   std::map<std::string, Route, std::less<>> routes_;
   std::map<std::string, std::string, std::less<>> pages_;  // with their heads
   asio::io_context io_{1};
@@ -347,6 +351,7 @@ void AdminDoor::add_page(std::string_view target, std::string response) {
 }
 void AdminDoor::start() { loop_->start(); }
 std::uint16_t AdminDoor::port() const { return loop_->port(); }
+void AdminDoor::take_credential(const std::string& credential) { loop_->take_credential(credential); }
 void AdminDoor::stop() { loop_->stop(); }
 
 }  // namespace viewgate::gateway

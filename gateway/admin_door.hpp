@@ -52,6 +52,9 @@ class AdminDoor {
   void start();
   [[nodiscard]] std::uint16_t port() const;
 
+  /// In the place of the one of the options, for whoever asks from now on. From any thread.
+  void take_credential(const std::string& credential);
+
   /// Closes everything at once and joins the thread.
   void stop();
 

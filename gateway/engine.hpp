@@ -90,6 +90,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   /// that others who come find it kept. Where the space cannot be followed in `join_time`: unavailable. The reply comes on this
   /// thread.
   void bootstrap_once(GroupSpecPtr spec, std::string principal, std::function<void(BootstrapReply)> reply);
+  /// Also for those who wait already.
+  void set_join_time(std::chrono::milliseconds time) { join_time_ = time; }
 
   void join(std::size_t reactor, GroupSpecPtr spec) override;
   void leave(std::size_t reactor, GroupId id) override;
@@ -182,6 +184,7 @@ class Engine final : public ledger::TailSink, public EnginePort {
   void turn_away_late();
 
   const EngineLimits limits_;
+  std::chrono::milliseconds join_time_ = limits_.join_time;
   const EngineSurroundings surroundings_;
   const std::function<void()> registry_moved_;
   ledger::Tail* tail_ = nullptr;

@@ -26,7 +26,7 @@ void Engine::tick() {
 
 /// Those for a socket are told by its reactor, which has a time of its own for it.
 void Engine::turn_away_late() {
-  const auto too_early = surroundings_.now() - limits_.join_time;
+  const auto too_early = surroundings_.now() - join_time_;
   while (!awaited_spaces_.empty() && awaited_spaces_.front().first <= too_early) {
     const auto space = spaces_.find(awaited_spaces_.front().second);
     awaited_spaces_.pop_front();

@@ -16,6 +16,7 @@
 #include "gateway/admin_metrics.hpp"
 #include "gateway/admin_revocations.hpp"
 #include "gateway/bootstrap_thread.hpp"
+#include "gateway/config_reload.hpp"
 #include "gateway/disk_budget.hpp"
 #include "gateway/draining.hpp"
 #include "gateway/engine.hpp"
@@ -39,23 +40,8 @@
 #include "ledger/revocation_watch.hpp"
 
 namespace viewgate::gateway {
-namespace {
 
 namespace asio = boost::asio;
-
-std::string joined(const std::vector<std::string_view>& keys) {
-  std::string out;
-  for (const auto key : keys) out.append(out.empty() ? "" : ",").append(key);
-  return out.empty() ? "none" : out;
-}
-
-/// Problems are lines; a log has one for all of them.
-std::string in_one_line(std::string text) {
-  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
-  return text;
-}
-
-}  // namespace
 
 class Server::Column {
  public:
@@ -281,51 +267,13 @@ class Server::Column {
     hangups_.async_wait([this](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
       if (serving_) surroundings_.manager.reloading();
-      if (!draining_) read_config_again();
+      if (!draining_) reload_.read_again();
       if (serving_) tell_ready();
       wait_for_hangup();
     });
   }
 
   void tell_ready() { surroundings_.manager.ready("listening on " + endpoint_text(endpoint_)); }
-
-  /// All that the new configuration names is read and found good before any of it is taken.
-  void read_config_again() {
-    try {
-      const auto change = take_change(config_, surroundings_.read_config());
-      auto identity = read_identity(change.config);
-      const bool tls_moves =
-          change.config.tls_certificate != config_.tls_certificate || change.config.tls_key != config_.tls_key;
-      const auto tls = tls_moves ? TlsFiles::of(change.config) : nullptr;
-      keys_.replace(std::move(identity), anonymous_of(change.config), key_source_options(change.config));
-      if (tls) {
-        tls_->adopt(*tls);
-      } else if (tls_) {
-        tls_->read_again();
-      }
-      take_over(change);
-    } catch (const std::exception& problem) {
-      log::error("config_not_reloaded", {{"reason", in_one_line(problem.what())}});
-    }
-  }
-
-  void take_over(const ConfigChange& change) {
-    config_ = change.config;
-    admission_->set_limits(admission_limits(config_));
-    for (std::size_t i = 0; i < reactors_.size(); ++i) {
-      auto options = reactor_options(config_, i, endpoint_);
-      options.session.admission = admission_;
-      reactors_[i]->take(std::move(options));
-      // Tokens may have become good, or bad.
-      reactors_[i]->post([](ReactorPort& port) {
-        port.on_revoked();
-        port.on_keys();
-      });
-    }
-    const auto level = change.waiting.empty() ? log::Level::info : log::Level::warn;
-    log::write(level, "config_reloaded", {{"taken", joined(change.taken)}, {"needs_restart", joined(change.waiting)}});
-    log::set_level(log::level_of(config_.log_level));  // after the line that says so
-  }
 
   void check_tls_later() {
     tls_timer_.expires_after(config_.tls_check);
@@ -400,6 +348,8 @@ class Server::Column {
                       [this] { asio::post(bootstraps_.loop(), [] { ::malloc_trim(0); }); }};
   std::vector<std::unique_ptr<Reactor>> reactors_;
   Watchdog watchdog_{io_, surroundings_.manager, reactors_};
+  ConfigReload reload_{{config_, endpoint_, surroundings_.read_config, keys_, tls_.get(), admission_, engine_,
+                        view_desk_, admin_.get(), reactors_}};
 
   HousekeepingLog housekeeping_log_;
   DiskBudget disk_budget_{static_cast<std::uint64_t>(config_.ledger_disk_bytes), config_.embedded};

@@ -90,6 +90,10 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
     });
   }
 
+  void take(ViewDeskOptions options) {
+    asio::post(loop_, [self = shared_from_this(), options] { self->options_ = options; });
+  }
+
   void on_erased(const std::string& space, ledger::Sequence through) {
     asio::post(loop_, [self = shared_from_this(), space, through] {
       self->cut_where([&](const Answer& each) -> std::string_view {
@@ -244,7 +248,7 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
   asio::steady_timer watch_;
   const Ask ask_;
   const auth::TokenVerifier& verifier_;
-  const ViewDeskOptions options_;
+  ViewDeskOptions options_;
   std::vector<AnswerPtr> answers_;
 };
 
@@ -288,6 +292,8 @@ void ViewDesk::answer(ViewQuestion question, std::shared_ptr<HttpReply> reply) {
   }
   answers_->take(std::move(question), std::get<Bound>(std::move(bound)), std::move(reply));
 }
+
+void ViewDesk::take(ViewDeskOptions options) { answers_->take(options); }
 
 void ViewDesk::on_erased(const std::string& space, ledger::Sequence through) { answers_->on_erased(space, through); }
 

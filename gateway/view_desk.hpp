@@ -70,6 +70,9 @@ class ViewDesk {
   /// Before the first question.
   void set_model(ActiveModelPtr model);
 
+  /// From the next answer on.
+  void take(ViewDeskOptions options);
+
   /// An answer that is being sent is cut off when its token is revoked or expires.
   void answer(ViewQuestion question, std::shared_ptr<HttpReply> reply);
 

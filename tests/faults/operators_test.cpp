@@ -236,6 +236,28 @@ TEST_F(Operators, row_66_strangers_who_say_nothing_keep_no_operator_out) {
   EXPECT_TRUE(silent.front()->wait_closed()) << "the oldest made room";
 }
 
+TEST_F(Operators, another_credential_in_the_file_counts_from_the_next_reload_on) {
+  GatewayProcess gateway(options());
+  const std::uint16_t port = admin_port(gateway);
+  const auto status = [&](const std::string& shown) {
+    return ask(port, "GET", "/nothing", "", "Bearer " + shown).head.substr(0, 13);
+  };
+  const auto reloaded = [&](const std::string& credential_of_the_file, const std::string& says) {
+    std::ofstream(credential_file) << credential_of_the_file << "\n";
+    const std::size_t before = gateway.log().size();
+    gateway.process().signal(SIGHUP);
+    return eventually([&] { return gateway.log().find(says, before) != std::string::npos; }, long_time);
+  };
+  const std::string fresh = "another-credential-of-the-tests";
+  EXPECT_EQ(status(fresh), "HTTP/1.1 401 ");
+  ASSERT_TRUE(reloaded(fresh, " config_reloaded "));
+  EXPECT_EQ(status(fresh), "HTTP/1.1 404 ");
+  EXPECT_EQ(status(credential), "HTTP/1.1 401 ");
+  ASSERT_TRUE(reloaded("short", " config_not_reloaded reason="));
+  EXPECT_THAT(gateway.log(), HasSubstr("admin.key_file must hold at least 16"));
+  EXPECT_EQ(status(fresh), "HTTP/1.1 404 ") << "the one that is in force stays";
+}
+
 TEST_F(Operators, a_credential_that_is_too_short_or_a_port_that_is_taken_is_told_at_the_start) {
   GatewayProcess gateway(options());
   const auto refusal = [&](const std::string& listen, const std::string& file) {

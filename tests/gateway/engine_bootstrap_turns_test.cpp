@@ -133,5 +133,21 @@ TEST_F(EngineTurns, who_asks_once_for_a_space_that_is_not_followed_in_time_is_to
   EXPECT_THAT(world->reader.snapshots, IsEmpty());
 }
 
+TEST_F(EngineTurns, another_time_to_join_counts_for_who_waits_already) {
+  EngineLimits limits;
+  limits.join_time = std::chrono::seconds(10);
+  world = std::make_unique<World>(limits);
+  auto told = std::make_shared<std::vector<BootstrapReply>>();
+  world->engine.bootstrap_once(overdrawn, "ann", [told](BootstrapReply reply) { told->push_back(reply); });
+  world->now += std::chrono::seconds(9);
+  world->engine.tick();
+  EXPECT_THAT(*told, IsEmpty());
+  world->engine.set_join_time(std::chrono::seconds(8));
+  world->now += std::chrono::milliseconds(600);  // it does not look at every tick
+  world->engine.tick();
+  ASSERT_THAT(*told, SizeIs(1));
+  EXPECT_EQ(error_of(told->front()), ErrorCode::unavailable);
+}
+
 }  // namespace
 }  // namespace viewgate::gateway::testing
