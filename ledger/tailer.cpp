@@ -147,7 +147,7 @@ pg::Task<void> Tailer::Runner::look_afresh() {
     sink_.on_restored();
   }
   if (!rows->empty()) summarize((*rows)[rows->size() - 1], false);
-  co_return Result<void>();
+  co_return co_await see_waiting();
 }
 
 pg::Task<void> Tailer::Runner::learn() {
@@ -194,6 +194,8 @@ pg::Task<void> Tailer::Runner::look() {
   }
   // After a look that had to skip something, the next one tells the same moves again: they are no news.
   if (last >= 0) summarize((*rows)[last], last > 0 && !last_look_skipped_);
+  auto seen = co_await see_waiting();
+  if (!seen) co_return seen.error();
   if (suspects.empty()) co_return Result<void>();
   co_return co_await verify(std::move(suspects));  // before anything is read
 }

@@ -1,4 +1,4 @@
-// Inside tailer.cpp and tailer_reading.cpp only: what the two share.
+// Inside tailer.cpp, tailer_reading.cpp and tailer_waiting.cpp only: what they share.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -79,6 +79,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
 
   pg::Task<pg::Rows> look_once();
   void summarize(const pg::Row& row, bool has_moved);
+  pg::Task<void> see_waiting();
   pg::Task<void> verify(std::vector<FollowerPtr> followers);
   void check(const FollowerPtr& follower, const Standing& standing);
   void note_erased(const std::string& space, Sequence through);
@@ -107,6 +108,7 @@ class Tailer::Runner : public std::enable_shared_from_this<Runner> {
   Watchlist watchlist_;
   std::optional<std::string> previous_;  ///< what the next look is told: the snapshot up to which all is known
   bool last_look_skipped_ = false;
+  PlanClock::time_point see_waiting_at_;
   std::optional<std::int64_t> registry_mark_;
   std::size_t turn_bytes_ = 0;
   bool has_handed_on_ = false;

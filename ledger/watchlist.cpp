@@ -1,5 +1,7 @@
 #include "ledger/watchlist.hpp"
 
+#include <algorithm>
+
 namespace viewgate::ledger {
 
 bool Watchlist::watch(const std::string& space) {
@@ -109,11 +111,25 @@ std::vector<FollowerPtr> Watchlist::settle(const std::vector<FollowerPtr>& read,
   return suspects;
 }
 
-SpaceLag Watchlist::lag_of(const std::string& space, const Watched& watched, PlanClock::time_point now) {
-  if (!watched.follower || !watched.behind_since) return {space};
-  const std::int64_t commits = watched.head.value - watched.follower->position.sequence.value;
-  if (commits <= 0) return {space};
-  return {space, commits, now - *watched.behind_since};
+SpaceLag Watchlist::lag_of(const std::string& space, const Watched& watched, PlanClock::time_point now) const {
+  SpaceLag out{space};
+  if (!watched.follower) return out;
+  if (watched.behind_since && watched.head > watched.follower->position.sequence) {
+    out.commits = watched.head.value - watched.follower->position.sequence.value;
+    out.time = now - *watched.behind_since;
+  }
+  if (const auto waits = waiting_.find(space); waits != waiting_.end()) {
+    out.time = std::max(out.time, now - waits->second.since);
+  }
+  return out;
+}
+
+void Watchlist::note_waiting(const std::map<std::string, std::int64_t>& oldest, PlanClock::time_point now) {
+  std::erase_if(waiting_, [&](const auto& each) {
+    const auto found = oldest.find(each.first);
+    return found == oldest.end() || found->second != each.second.marker;
+  });
+  for (const auto& [space, marker] : oldest) waiting_.emplace(space, Waiting{marker, now});
 }
 
 SpaceLag Watchlist::lag(const std::string& space, PlanClock::time_point now) const {
@@ -135,8 +151,10 @@ void Watchlist::take_back(const FollowerPtr& follower) {
 std::vector<SpaceLag> Watchlist::lags(PlanClock::time_point now) const {
   std::vector<SpaceLag> out;
   for (const auto& [space, watched] : watched_) {
-    if (!watched.behind_since) continue;
-    if (auto each = lag_of(space, watched, now); each.commits > 0) out.push_back(std::move(each));
+    if (!watched.behind_since && waiting_.empty()) continue;
+    if (auto each = lag_of(space, watched, now); each.commits > 0 || each.time.count() > 0) {
+      out.push_back(std::move(each));
+    }
   }
   return out;
 }

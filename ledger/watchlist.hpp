@@ -16,7 +16,7 @@ namespace viewgate::ledger {
 /// How far what is handed on is behind the ledger, as far as the last look showed.
 struct SpaceLag {
   std::string space;
-  std::int64_t commits = 0;
+  std::int64_t commits = 0;    ///< that have a number; 0 with a time: of those that wait for one, nobody knows how many
   PlanClock::duration time{};  ///< since the first of them was seen
 };
 
@@ -41,6 +41,9 @@ class Watchlist {
 
   /// The ledger has commits up to `head`: what its follower does not have yet is to be read.
   void note_head(const std::string& space, Sequence head, PlanClock::time_point now);
+  /// By space the oldest marker that looks pass over, since another session holds the space; a space that is not among them has
+  /// none. What waits while its marker is the same is behind.
+  void note_waiting(const std::map<std::string, std::int64_t>& oldest, PlanClock::time_point now);
   /// Values of commits up to there are erased. True: that is news, and the space is followed.
   [[nodiscard]] bool note_erased(const std::string& space, Sequence through);
   /// The space's follower, where the ledger was known to have more than that: its history is not what it was. Else null.
@@ -58,7 +61,7 @@ class Watchlist {
 
   /// Of one space; no commits where it is not behind.
   [[nodiscard]] SpaceLag lag(const std::string& space, PlanClock::time_point now) const;
-  /// The spaces of which the ledger has commits that were not handed on yet.
+  /// The spaces of which the ledger has commits that were not handed on yet, numbered or not.
   [[nodiscard]] std::vector<SpaceLag> lags(PlanClock::time_point now) const;
 
  private:
@@ -70,10 +73,16 @@ class Watchlist {
     std::optional<PlanClock::time_point> behind_since;
   };
 
+  struct Waiting {
+    std::int64_t marker;
+    PlanClock::time_point since;
+  };
+
   void mark_dirty(const std::string& space, Watched& watched);
-  [[nodiscard]] static SpaceLag lag_of(const std::string& space, const Watched& watched, PlanClock::time_point now);
+  [[nodiscard]] SpaceLag lag_of(const std::string& space, const Watched& watched, PlanClock::time_point now) const;
 
   std::map<std::string, Watched> watched_;
+  std::map<std::string, Waiting> waiting_;
   std::vector<std::string> newly_watched_;
   std::deque<std::string> dirty_;
 };

@@ -115,6 +115,23 @@ TEST_F(Inspect, a_reader_who_takes_nothing_is_behind_and_the_others_are_not) {
   EXPECT_EQ(get("overview").number("blocked"), 1);
 }
 
+TEST_F(Inspect, nobody_is_caught_up_while_a_session_holds_a_space_in_which_something_waits_for_its_number) {
+  const std::string space = line.new_space();
+  WsClient client(gateway.port(), line.reader());
+  client.open({.space = space});
+  line.session().query("insert into items (space, id, status) values ($1, nextval('items_id'), 'open')", {space});
+  client.next_of("commit");
+  EXPECT_TRUE(eventually([&] { return get("overview").raw("caught_up") == "true"; }));
+  PgSession holder(line.database());
+  holder.run("begin; select viewgate.lock_space('" + space + "')");
+  line.session().query("insert into items (space, id, status) values ($1, nextval('items_id'), 'open')", {space});
+  EXPECT_TRUE(eventually([&] { return get("overview").raw("caught_up") == "false"; }));
+  EXPECT_THAT(get("overview").text, HasSubstr("\"furthest\":[{\"space\":\"" + space + "\""));
+  holder.run("rollback");
+  client.next_of("commit");
+  EXPECT_TRUE(eventually([&] { return get("overview").raw("caught_up") == "true"; }));
+}
+
 TEST_F(Inspect, spaces_views_and_groups_tell_what_they_cost) {
   const std::string space = line.new_space();
   WsClient one(gateway.port(), line.reader("one"));
