@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <set>
 
 #include "gateway/log.hpp"
 
@@ -45,10 +44,12 @@ void KeyFollower::replace(Identity identity, auth::Anonymous anonymous, auth::Ke
 void KeyFollower::follow(std::vector<Place> places, std::vector<auth::KeyPlace> fetched_from,
                          auth::KeySourceOptions options) {
   const auto generation = ++generation_;
+  missing_.clear();
   auth::KeySource::Listener listener;
   listener.fetched = [this, generation](std::size_t issuer, auth::Jwks jwks) {
     boost::asio::post(io_, [this, generation, issuer, jwks = std::make_shared<auth::Jwks>(std::move(jwks))] {
       if (generation != generation_) return;
+      missing_.erase(issuer);
       for (const auto& each : jwks->skipped) log::warn("key_skipped", {{"reason", each}});
       log::info("keys_fetched", {{"issuer", issuer}, {"keys", jwks->keys.size()}});
       verifier_.replace_keys(issuer, std::move(jwks->keys));
@@ -58,6 +59,7 @@ void KeyFollower::follow(std::vector<Place> places, std::vector<auth::KeyPlace> 
   listener.failed = [this, generation](std::size_t issuer, const std::string& reason) {
     boost::asio::post(io_, [this, generation, issuer, reason] {
       if (generation != generation_) return;
+      missing_.insert(issuer);
       log::warn("keys_not_fetched", {{"issuer", issuer}, {"reason", reason}});
       on_keys_();
     });

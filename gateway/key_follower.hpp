@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class KeyFollower {
   /// the issuer's server is away shuts nobody out. Throws std::invalid_argument (TokenVerifier), and then changes nothing.
   void replace(Identity identity, auth::Anonymous anonymous, auth::KeySourceOptions options);
 
+  /// Issuers whose keys could not be fetched when it was last tried.
+  [[nodiscard]] std::size_t missing() const { return missing_.size(); }
+
  private:
   struct Place {
     std::string issuer;
@@ -42,6 +46,7 @@ class KeyFollower {
   auth::TokenVerifier& verifier_;
   const std::function<void()> on_keys_;
   std::vector<Place> places_;
+  std::set<std::size_t> missing_;
   std::uint64_t generation_ = 0;  // what an older source has fetched is not of this table
   mutable std::mutex mutex_;      // of source_, which the reactors' threads ask
   std::shared_ptr<auth::KeySource> source_;

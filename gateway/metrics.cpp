@@ -184,6 +184,16 @@ class Node {
     const EngineReading& engine = reading_.engine;
     out_.gauge("viewgate_database_available", "1: PostgreSQL answers; 0: clients were told degraded.",
                engine.degraded ? 0 : 1);
+    out_.gauge(
+        "viewgate_captures_broken",
+        "Captured tables of the model that have a hole: their views are unavailable until they are captured again.",
+        number(engine.captures_broken));
+    out_.gauge("viewgate_issuers_without_fresh_keys", "Issuers whose keys could not be fetched when it was last tried.",
+               number(engine.keys_missing));
+    out_.gauge(
+        "viewgate_tls_stale",
+        "1: the files of tls.certificate and tls.key could not be used when last read; those of before are shown.",
+        engine.tls_is_stale ? 1 : 0);
     out_.gauge("viewgate_spaces", "Spaces that are followed.", number(engine.spaces));
     out_.gauge("viewgate_groups", "Different views that are followed, of all reactors.", number(engine.groups));
     out_.gauge("viewgate_recent_bytes", "Recent commits kept for those who return.", number(engine.recent_bytes));

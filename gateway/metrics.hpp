@@ -32,6 +32,9 @@ struct EngineReading {
   std::uint64_t disk_budget_bytes = 0;  ///< 0: unknown
   ledger::pg::PoolStats reads;
   ledger::pg::PoolStats bootstraps;
+  std::size_t captures_broken = 0;  ///< of the model in force
+  std::size_t keys_missing = 0;     ///< issuers whose keys could not be fetched when it was last tried
+  bool tls_is_stale = false;        ///< the files could not be used when they were last read
 };
 
 /// Of the process; bytes and seconds.

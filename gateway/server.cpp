@@ -199,7 +199,10 @@ class Server::Column {
             mutator_.stats(),
             disk_budget_.bytes(tailer_.stats().size),
             reader_.pool(),
-            bootstraps_.pool()};
+            bootstraps_.pool(),
+            models_.model()->broken.size(),
+            keys_.missing(),
+            tls_ && tls_->is_stale()};
   }
 
   [[nodiscard]] InspectSources inspect_sources(const std::string& conninfo) {

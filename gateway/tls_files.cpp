@@ -40,14 +40,17 @@ void TlsFiles::adopt(const TlsFiles& other) {
   key_ = other.key_;
   stamp_ = other.stamp_;
   identity_->adopt(*other.identity_);
+  is_stale_ = false;
 }
 
 void TlsFiles::read_again() {
   stamp_ = stamp_of(certificate_) + stamp_of(key_);
   try {
     identity_->renew(read_whole_file(certificate_), read_whole_file(key_));
+    is_stale_ = false;
     log::info("tls_renewed");
   } catch (const std::exception& problem) {
+    is_stale_ = true;
     log::error("tls_not_renewed", {{"reason", problem.what()}});
   }
 }

@@ -24,6 +24,8 @@ class TlsFiles {
   void read_again();
   /// Nothing where both files are the ones that were read last, judged by time, size and place.
   void read_again_where_changed();
+  /// The files could not be used when they were last read.
+  [[nodiscard]] bool is_stale() const { return is_stale_; }
 
  private:
   TlsFiles(std::string certificate, std::string key);
@@ -31,6 +33,7 @@ class TlsFiles {
   std::string certificate_;
   std::string key_;
   std::string stamp_;
+  bool is_stale_ = false;
   std::unique_ptr<TlsIdentity> identity_;
 };
 

@@ -223,6 +223,39 @@ TEST_F(Operators, row_64_a_log_that_nobody_reads_stops_nothing_not_even_the_end)
   std::filesystem::remove(pipe);
 }
 
+TEST_F(Operators, a_hole_in_a_capture_and_keys_that_do_not_come_are_figures_until_they_are_mended) {
+  Line owned(line.cluster());
+  const std::string issuers = temporary_path("issuers.toml");
+  std::ofstream(issuers) << "[[issuer]]\nname = \"a\"\naudience = \"viewgate\"\nalgorithms = [\"RS256\"]\njwks_url = "
+                            "\"http://127.0.0.1:"
+                         << free_port() << "/nobody\"\n";
+  GatewayOptions watched = owned.gateway_options();
+  watched.set("--admin-listen", "127.0.0.1:0");
+  watched.set("--admin-key-file", credential_file);
+  watched.set("--auth-issuers", issuers);
+  watched.good_client = {};  // whose tokens are another issuer's
+  GatewayProcess gateway(watched);
+  const std::uint16_t port = admin_port(gateway);
+  const auto comes = [&](const std::string& figure) {
+    return eventually([&] { return metrics(port).body.find("\n" + figure + "\n") != std::string::npos; }, long_time);
+  };
+  EXPECT_TRUE(comes("viewgate_issuers_without_fresh_keys 1"));
+  EXPECT_TRUE(comes("viewgate_captures_broken 0"));
+  owned.sql("alter table items disable trigger viewgate_update");
+  EXPECT_TRUE(comes("viewgate_captures_broken 1"));
+  EXPECT_TRUE(eventually([&] { return gateway.log().find(" capture_broken ") != std::string::npos; }));
+  EXPECT_EQ(run({program("viewgate"), "capture", "items", "--space", "space", "--database", owned.database()}).status,
+            0);
+  EXPECT_TRUE(comes("viewgate_captures_broken 0"));
+  std::ofstream(issuers)
+      << "[[issuer]]\nname = \"a\"\naudience = \"viewgate\"\n[[issuer.key]]\nid = \"k\"\nalgorithm = "
+         "\"HS256\"\nfile = \""
+      << key_file() << "\"\n";
+  gateway.process().signal(SIGHUP);
+  EXPECT_TRUE(comes("viewgate_issuers_without_fresh_keys 0"));
+  std::filesystem::remove(issuers);
+}
+
 TEST_F(Operators, row_66_strangers_who_say_nothing_keep_no_operator_out) {
   GatewayProcess gateway(options());
   const std::uint16_t port = admin_port(gateway);

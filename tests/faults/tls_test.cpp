@@ -157,7 +157,18 @@ TEST_F(Tls, floods_of_records_without_data_are_cut_and_keep_nobody_waiting) {
 
 TEST_F(Tls, a_renewed_certificate_is_shown_to_new_connections_and_the_old_ones_go_on) {
   GatewayOptions looking = options();
+  const std::string credential_file = temporary_path("credential");
+  std::ofstream(credential_file) << "an-operator-of-the-tests";
+  const std::uint16_t admin_port = free_port();
+  looking.set("--admin-listen", "127.0.0.1:" + std::to_string(admin_port));
+  looking.set("--admin-key-file", credential_file);
   GatewayProcess gateway(looking);
+  const auto is_stale = [&] {
+    RawSocket asking(admin_port);
+    asking.send("GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer an-operator-of-the-tests\r\n\r\n");
+    asking.read_until("\nviewgate_tls_stale ");
+    return asking.read_exactly(1) == "1";
+  };
   TlsGate gate(gateway.port());
   const std::string space = line.new_space();
   WsClient client(gate.port(), line.reader());
@@ -177,9 +188,12 @@ TEST_F(Tls, a_renewed_certificate_is_shown_to_new_connections_and_the_old_ones_g
   EXPECT_TRUE(eventually([&] { return gateway.log().find("tls_not_renewed") != std::string::npos; }));
   EXPECT_THAT(gateway.log(), HasSubstr("tls.key is not the key of the certificate"));
   EXPECT_EQ(shown(), "second");
+  EXPECT_TRUE(is_stale());
   std::filesystem::rename(other_key, key);
   gateway.process().signal(SIGHUP);
   EXPECT_TRUE(eventually([&] { return shown() == "third"; }));
+  EXPECT_TRUE(eventually([&] { return !is_stale(); }));
+  std::filesystem::remove(credential_file);
   write(space, 6301);
   EXPECT_THAT(client.next_of("commit").text, HasSubstr("[6301]"));
 }

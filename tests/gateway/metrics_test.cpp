@@ -78,6 +78,20 @@ TEST(Metrics, figures_of_reactors_are_told_apart_or_summed) {
   EXPECT_THAT(text, HasSubstr("viewgate_groups 5\n"));
 }
 
+TEST(Metrics, what_a_node_goes_on_without_is_told) {
+  const Tally tally;
+  NodeReading reading = some_reading(tally);
+  EXPECT_THAT(metrics_text(reading), HasSubstr("viewgate_tls_stale 0\n"));
+  reading.engine.captures_broken = 2;
+  reading.engine.keys_missing = 3;
+  reading.engine.tls_is_stale = true;
+  const std::string text = metrics_text(reading);
+  for (const char* line :
+       {"viewgate_captures_broken 2", "viewgate_issuers_without_fresh_keys 3", "viewgate_tls_stale 1"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));
+  }
+}
+
 TEST(Metrics, each_pool_is_told_apart_also_that_of_bootstraps) {
   const Tally tally;
   NodeReading reading = some_reading(tally);
