@@ -144,6 +144,14 @@ TEST_F(LedgerDoc, the_doctor_names_what_is_wrong) {
   const Finished small = run({program("viewgate"), "doctor", "--database", database, "--ledger-disk-bytes", "100KiB"});
   EXPECT_THAT(small.output, HasSubstr("fail disk: the ledger takes "));
   EXPECT_EQ(small.status, 1);
+  const auto descriptors = [&](const std::string& connections) {
+    return run({program("viewgate"), "doctor", "--database", database, "--threads", "2", "--limit-connections",
+                connections})
+        .output;
+  };
+  EXPECT_THAT(descriptors("10"), HasSubstr("ok   descriptors: "));
+  EXPECT_THAT(descriptors("500000000"),
+              HasSubstr("limit.connections lets 1000000000 sockets in, on 2 reactors: raise the limit"));
   const auto damage = [&](const std::string& sql) {
     session.run(
         "begin; set local session_replication_role = replica; alter table viewgate.commits disable trigger all;"
