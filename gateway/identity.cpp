@@ -16,6 +16,31 @@ namespace {
 
 using auth::Algorithm;
 
+/// Of a table, that do not hinder one another: what is wrong in any of them is told with the others.
+class Steps {
+ public:
+  template <class Step>
+  void take(const Step& step) {
+    try {
+      step();
+    } catch (const Stop& problem) {
+      problems_.push_back(problem);
+    } catch (const std::invalid_argument& problem) {
+      problems_.emplace_back(ExitStatus::config, problem.what());
+    }
+  }
+  /// Throws one Stop with a line for each that is wrong; its status is the first one's.
+  void end() const {
+    if (problems_.empty()) return;
+    std::string lines;
+    for (const auto& each : problems_) lines.append(lines.empty() ? "" : "\n").append(each.what());
+    throw Stop(problems_.front().status(), lines);
+  }
+
+ private:
+  std::vector<Stop> problems_;
+};
+
 /// One file, for messages that name the place.
 struct Table {
   std::string file;
@@ -26,11 +51,12 @@ struct Table {
 
   template <std::size_t N>
   void check_members(const toml::table& table, const std::array<std::string_view, N>& known) const {
+    Steps steps;
     for (const auto& [name, node] : table) {
-      if (std::find(known.begin(), known.end(), name.str()) == known.end()) {
-        refuse(node, std::string(name.str()) + " is not known here");
-      }
+      if (std::find(known.begin(), known.end(), name.str()) != known.end()) continue;
+      steps.take([&, &key = name, &value = node] { refuse(value, std::string(key.str()) + " is not known here"); });
     }
+    steps.end();
   }
 
   [[nodiscard]] std::string text(const toml::table& table, std::string_view name) const {
@@ -51,19 +77,27 @@ struct Table {
   [[nodiscard]] std::string read(const std::string& name) const { return read_whole_file(path(name)); }
 };
 
-std::vector<auth::KeyConfig> read_keys(const Table& source, const toml::array& list) {
+auth::KeyConfig read_key(const Table& source, const toml::node& node) {
   constexpr std::array<std::string_view, 3> members{"id", "algorithm", "file"};
+  const toml::table* const key = node.as_table();
+  if (key == nullptr) source.refuse(node, "key must be a table");
+  auth::KeyConfig out;
+  std::string material;
+  Steps steps;
+  steps.take([&] { source.check_members(*key, members); });
+  steps.take([&] { out.id = source.text(*key, "id"); });
+  steps.take([&] { out.algorithm = source.algorithm(*key, (*key)["algorithm"].value<std::string>()); });
+  steps.take([&] { material = source.read(source.text(*key, "file")); });
+  steps.end();
+  out.material = key_material(std::move(material), out.algorithm);
+  return out;
+}
+
+std::vector<auth::KeyConfig> read_keys(const Table& source, const toml::array& list) {
   std::vector<auth::KeyConfig> out;
-  for (const auto& node : list) {
-    const toml::table* const key = node.as_table();
-    if (key == nullptr) source.refuse(node, "key must be a table");
-    source.check_members(*key, members);
-    auth::KeyConfig config;
-    config.id = source.text(*key, "id");
-    config.algorithm = source.algorithm(*key, (*key)["algorithm"].value<std::string>());
-    config.material = key_material(source.read(source.text(*key, "file")), config.algorithm);
-    out.push_back(std::move(config));
-  }
+  Steps steps;
+  for (const auto& node : list) steps.take([&, &each = node] { out.push_back(read_key(source, each)); });
+  steps.end();
   return out;
 }
 
@@ -85,40 +119,47 @@ auth::KeySet read_key_file(const Table& source, const toml::table& issuer, const
   return std::move(jwks.keys);
 }
 
-void read_issuer(const Table& source, const toml::table& issuer, const Config& config, Identity& out) {
-  constexpr std::array<std::string_view, 6> members{"name", "audience", "algorithms", "jwks_url", "jwks_file", "key"};
-  source.check_members(issuer, members);
-  auth::TokenVerifier::Issuer row;
-  row.config.issuer = source.text(issuer, "name");
-  row.config.audience = source.text(issuer, "audience");
-  row.config.leeway = std::chrono::duration_cast<std::chrono::seconds>(config.auth_leeway);
+/// Whose keys are in the table by hand, in a file, or somewhere to be fetched from: `places` gets what is read again.
+void read_keys_of(const Table& source, const toml::table& issuer, auth::TokenVerifier::Issuer& row,
+                  std::vector<auth::KeyPlace>& places, std::size_t index) {
   const toml::array* const keys = issuer["key"].as_array();
   const int ways =
       (keys != nullptr ? 1 : 0) + (issuer.contains("jwks_url") ? 1 : 0) + (issuer.contains("jwks_file") ? 1 : 0);
   if (ways != 1) source.refuse(issuer, "exactly one of key, jwks_file and jwks_url says which keys");
   if (keys != nullptr) {
     row.keys = auth::KeySet(read_keys(source, *keys));
-  } else if (issuer.contains("jwks_file")) {
-    // At once, so that what is wrong with it is told at the start; and again like a set that is fetched.
-    auth::KeyPlace place{
-        out.issuers.size(), {}, source.path(source.text(issuer, "jwks_file")), read_algorithms(source, issuer)};
-    row.keys = read_key_file(source, issuer, place.algorithms);
-    out.key_places.push_back(std::move(place));
-  } else {
-    auth::KeyPlace place{out.issuers.size(), source.text(issuer, "jwks_url"), {}, read_algorithms(source, issuer)};
-    if (!auth::is_key_address(place.url)) {
-      source.refuse(issuer, "jwks_url must be https://host/…, or http:// on this machine, without a user");
-    }
-    out.key_places.push_back(std::move(place));
+    return;
   }
-  out.issuers.push_back(std::move(row));
+  auth::KeyPlace place;
+  place.issuer = index;
+  Steps steps;
+  steps.take([&] { place.algorithms = read_algorithms(source, issuer); });
+  if (issuer.contains("jwks_file")) {
+    steps.take([&] { place.file = source.path(source.text(issuer, "jwks_file")); });
+  } else {
+    steps.take([&] {
+      place.url = source.text(issuer, "jwks_url");
+      if (auth::is_key_address(place.url)) return;
+      source.refuse(issuer, "jwks_url must be https://host/…, or http:// on this machine, without a user");
+    });
+  }
+  steps.end();
+  // At once, so that what is wrong with it is told at the start; and again like a set that is fetched.
+  if (!place.file.empty()) row.keys = read_key_file(source, issuer, place.algorithms);
+  places.push_back(std::move(place));
 }
 
-/// One for all issuers that are wrong; its status is the first one's.
-Stop all_of(const std::vector<Stop>& problems) {
-  std::string lines;
-  for (const auto& each : problems) lines.append(lines.empty() ? "" : "\n").append(each.what());
-  return {problems.front().status(), lines};
+void read_issuer(const Table& source, const toml::table& issuer, const Config& config, Identity& out) {
+  constexpr std::array<std::string_view, 6> members{"name", "audience", "algorithms", "jwks_url", "jwks_file", "key"};
+  auth::TokenVerifier::Issuer row;
+  row.config.leeway = std::chrono::duration_cast<std::chrono::seconds>(config.auth_leeway);
+  Steps steps;
+  steps.take([&] { source.check_members(issuer, members); });
+  steps.take([&] { row.config.issuer = source.text(issuer, "name"); });
+  steps.take([&] { row.config.audience = source.text(issuer, "audience"); });
+  steps.take([&] { read_keys_of(source, issuer, row, out.key_places, out.issuers.size()); });
+  steps.end();
+  out.issuers.push_back(std::move(row));
 }
 
 Identity read_table(const Config& config) {
@@ -127,23 +168,22 @@ Identity read_table(const Config& config) {
   try {
     const toml::table table = toml::parse(text, source.file);
     constexpr std::array<std::string_view, 1> members{"issuer"};
-    source.check_members(table, members);
     const toml::array* const list = table["issuer"].as_array();
-    if (list == nullptr) source.refuse(table, "there is no [[issuer]]");
     Identity out;
-    std::vector<Stop> problems;
-    for (const auto& node : *list) {
-      try {
-        const toml::table* const issuer = node.as_table();
-        if (issuer == nullptr) source.refuse(node, "issuer must be a table");
-        read_issuer(source, *issuer, config, out);
-      } catch (const Stop& problem) {
-        problems.push_back(problem);
-      } catch (const std::invalid_argument& problem) {
-        problems.emplace_back(ExitStatus::config, problem.what());
-      }
+    Steps steps;
+    steps.take([&] { source.check_members(table, members); });
+    if (list == nullptr) {
+      steps.take([&] { source.refuse(table, "there is no [[issuer]]"); });
+      steps.end();
     }
-    if (!problems.empty()) throw all_of(problems);
+    for (const auto& node : *list) {
+      steps.take([&, &each = node] {
+        const toml::table* const issuer = each.as_table();
+        if (issuer == nullptr) source.refuse(each, "issuer must be a table");
+        read_issuer(source, *issuer, config, out);
+      });
+    }
+    steps.end();
     return out;
   } catch (const toml::parse_error& error) {
     throw Stop(ExitStatus::config,

@@ -230,6 +230,20 @@ TEST_F(Running, check_tells_all_that_is_wrong_with_a_configuration_and_its_files
                     HasSubstr("admin.key_file must hold"), HasSubstr("/nowhere/certificate cannot"),
                     HasSubstr("/nowhere/tls.key cannot"), HasSubstr("/nowhere/files (snapshot.directory)")));
 
+  const File issuers(
+      "check_issuers.toml",
+      "[[issuer]]\nnam = \"a\"\nwhat = 1\nalgorithms = [\"none\"]\njwks_url = \"ftp://x\"\n"
+      "[[issuer]]\nname = \"b\"\naudience = \"v\"\n[[issuer.key]]\nalgorithm = \"HS256\"\nfile = \"nowhere\"\n"
+      "[[issuer.key]]\nid = \"k\"\n");
+  file.write("database = \"x\"\n[auth]\nissuers = \"" + issuers.path + "\"\n");
+  checked = run({program("viewgate"), "check", "--config", file.path});
+  EXPECT_EQ(checked.status, config_status);
+  EXPECT_THAT(checked.output, AllOf(HasSubstr(":2: nam is not known"), HasSubstr(":3: what is not known"),
+                                    HasSubstr(":1: name must be"), HasSubstr(":1: audience must be"),
+                                    HasSubstr(":4: algorithm must be"), HasSubstr(":1: jwks_url must be"),
+                                    HasSubstr(":9: id must be"), HasSubstr("nowhere cannot be read"),
+                                    HasSubstr(":12: algorithm must be"), HasSubstr(":12: file must be")));
+
   file.write("database = \"" + line.database() + "\"\n[auth]\nkey_file = \"" + key_file() + "\"\n");
   const File model("check.sql", "create table t (id int4 primary key);\ncreate view v as select id from t;\n");
   checked = run({program("viewgate"), "check", "--config", file.path, model.path});
