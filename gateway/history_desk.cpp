@@ -246,6 +246,7 @@ void HistoryDesk::on_done(Read& read, const ledger::Result<ledger::Position>& re
   }
   line.waiting.insert(line.waiting.begin(), std::make_move_iterator(again.begin()),
                       std::make_move_iterator(again.end()));
+  line.is_pruned = line.is_pruned && !reached;  // or whoever comes meanwhile would be served before the lowest
   if (!reached && reached.error().code == ledger::errc::history_unavailable) {
     refuse_through(line, read.start.sequence, *failure);
   }

@@ -81,6 +81,7 @@ Error error_of(const pg_result* result) {
   error.sqlstate = sqlstate ? sqlstate : "";
   error.code = sqlstate ? code_of(error.sqlstate) : errc::unavailable;
   error.detail = one_line(primary ? primary : PQresultErrorMessage(result));
+  if (const char* context = PQresultErrorField(result, PG_DIAG_CONTEXT)) error.context = context;
   if (detail) error.detail += " (" + one_line(detail) + ")";
   return error;
 }

@@ -38,6 +38,8 @@ struct Error {
   errc code = errc::rejected;
   std::string sqlstate;  ///< five characters, or empty
   std::string detail;    ///< one line, names the thing and what would be right
+  std::string
+      context;  ///< the statements and functions that PostgreSQL was in, innermost first; empty where it says none
 };
 
 [[nodiscard]] const char* name(errc code);

@@ -1,10 +1,13 @@
 #include "ledger/mutator.hpp"
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <optional>
+#include <set>
 
 #include "ledger/mutation_plan.hpp"
 #include "ledger/mutation_queue.hpp"
@@ -38,7 +41,27 @@ MutationQueueLimits queue_limits(const MutatorOptions& options) {
 /// Passes by itself: the same transaction may succeed when it is run again.
 bool is_passing(errc code) { return code == errc::retry || code == errc::unavailable || code == errc::timeout; }
 
-constexpr const char* kLockNotAvailable = "55P03";
+/// Somebody has a record that was waited for, not the space.
+bool is_record_held(const Error& error) {
+  constexpr const char* lock_not_available = "55P03";
+  return error.sqlstate == lock_not_available && error.context.find("lock_space") == std::string::npos;
+}
+
+/// Records of which it is known that somebody has them.
+class HeldRecords {
+ public:
+  void add(const MutationRequest& request) {
+    for (const Mutation& each : request.mutations) records_.emplace(each.collection, each.key);
+  }
+  [[nodiscard]] bool has_any_of(const MutationRequest& request) const {
+    return std::ranges::any_of(request.mutations, [this](const Mutation& each) {
+      return records_.contains({each.collection, each.key});
+    });
+  }
+
+ private:
+  std::set<std::pair<std::string, std::string>> records_;
+};
 
 /// Data that the database does not take (class 22) is the request's fault, whatever its form looked like.
 Error as_answer(Error error) {
@@ -112,7 +135,6 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
   asio::awaitable<void> write(PendingBatch& batch);
   asio::awaitable<void> write_singly(PendingBatch& batch);
   pg::Task<MutationPlan> write_again(PendingBatch& batch, int held_attempts_max);
-  [[nodiscard]] bool is_record_held(const Error& error, Clock::duration waited) const;
   pg::Task<MutationPlan> write_once(PendingBatch& batch);
   void answer(PendingBatch& batch, MutationPlan plan);
   void fail(PendingBatch& batch, const Error& error);
@@ -158,7 +180,6 @@ asio::awaitable<void> Mutator::Work::write(PendingBatch& batch) {
   const std::vector<std::string> spaces = batch.content.spaces;
   const bool is_shared = spaces.size() > 1;
   const bool is_one = batch.pending.size() == 1;
-  const Clock::time_point begun = Clock::now();
   auto plan = co_await write_again(batch, is_one ? options_.attempts_max : 1);
   if (stopped_) co_return;
   if (plan) {
@@ -167,7 +188,7 @@ asio::awaitable<void> Mutator::Work::write(PendingBatch& batch) {
     // Each space gets a transaction of its own, so that what holds one up, or is wrong with it, is no affair of the others.
     queue_.keep_alone(spaces);
     queue_.give_back(batch, 0);
-  } else if (!is_one && (is_record_held(plan.error(), Clock::now() - begun) || !is_passing(plan.error().code))) {
+  } else if (!is_one && (is_record_held(plan.error()) || !is_passing(plan.error().code))) {
     co_await write_singly(batch);
   } else {
     fail(batch, as_answer(plan.error()));
@@ -177,13 +198,26 @@ asio::awaitable<void> Mutator::Work::write(PendingBatch& batch) {
   start_lane();
 }
 
+/// The space waits for each record once, however many ask for it.
 asio::awaitable<void> Mutator::Work::write_singly(PendingBatch& batch) {
+  HeldRecords held;
+  std::optional<Error> why;
   for (PendingMutation& pending : batch.pending) {
+    const bool is_known = why && held.has_any_of(pending.request);
     std::vector<PendingMutation> one;
     one.push_back(std::move(pending));
     PendingBatch single = batch_of(std::move(one));
+    if (is_known) {
+      fail(single, *why);
+      if (stopped_) co_return;
+      continue;
+    }
     auto plan = co_await write_again(single, 1);
     if (stopped_) co_return;
+    if (!plan && is_record_held(plan.error())) {
+      why = plan.error();
+      held.add(*single.content.requests.front().request);
+    }
     if (plan) {
       answer(single, std::move(*plan));
     } else {
@@ -192,18 +226,12 @@ asio::awaitable<void> Mutator::Work::write_singly(PendingBatch& batch) {
   }
 }
 
-/// Somebody has a record, not the space: that would have been waited for longer.
-bool Mutator::Work::is_record_held(const Error& error, Clock::duration waited) const {
-  return error.sqlstate == kLockNotAvailable && waited < options_.lock_time_max;
-}
-
 pg::Task<MutationPlan> Mutator::Work::write_again(PendingBatch& batch, int held_attempts_max) {
   const Clock::time_point end = Clock::now() + options_.time_max;
   for (int attempt = 1;; ++attempt) {
-    const Clock::time_point begun = Clock::now();
     auto plan = co_await settled(write_once(batch));
     if (plan || stopped_ || attempt >= options_.attempts_max || Clock::now() >= end) co_return plan;
-    if (attempt >= held_attempts_max && is_record_held(plan.error(), Clock::now() - begun)) co_return plan;
+    if (attempt >= held_attempts_max && is_record_held(plan.error())) co_return plan;
     const bool is_shared = batch.content.spaces.size() > 1;
     const errc why = plan.error().code;
     if (is_shared ? why != errc::unavailable : !is_passing(why)) co_return plan;
@@ -218,7 +246,7 @@ pg::Task<MutationPlan> Mutator::Work::write_once(PendingBatch& batch) {
   pg::Connection& connection = **lease;
   ++stats_.transactions;
 
-  const LockTimes times{options_.shared_lock_time_max, options_.record_lock_time_max};
+  const LockTimes times{options_.shared_lock_time_max, std::min(options_.record_lock_time_max, options_.lock_time_max)};
   std::vector<pg::Statement> opening = opening_of(batch.content, bounds_, times);
   auto opened = co_await connection.exec_all_prepared(std::move(opening), options_.time_max);
   if (!opened) {

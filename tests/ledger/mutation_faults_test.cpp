@@ -363,6 +363,15 @@ TEST_F(MutationFaults, a_record_that_an_append_has_for_long_holds_up_no_other_of
   }
   for (const char* free : {"[3]", "[4]"}) EXPECT_EQ(value_of(std::move(answers.at(free))).kind, Kind::receipt);
   EXPECT_EQ(head(), 3);
+  const std::uint64_t before = mutator_->stats().transactions;
+  int refused = 0;
+  constexpr int many = 40;
+  for (int i = 0; i < many; ++i) {
+    mutator_->mutate(request(1, {put("[1]", R"({"y":1})")}, "many" + std::to_string(i)), rules_,
+                     [&refused](Answer given) { refused += given ? 0 : 1; });
+  }
+  ASSERT_TRUE(loop_.until([&refused] { return refused == many; }));
+  EXPECT_LT(mutator_->stats().transactions, before + 8) << "the space waits for a record once, however many ask for it";
   importer.run("commit");
   send_all(1);
   for (const char* held : {"[1]", "[2]"}) EXPECT_EQ(value_of(std::move(answers.at(held))).kind, Kind::receipt);

