@@ -174,7 +174,8 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
       else if (was !== undefined && is === undefined) (gone.has(key) ? deleted : left).push(was);
       else if (was !== undefined && is !== undefined) updated.push({ key, before: was, after: is, columns: differences(was, is) });
     }
-    if (entered.length + updated.length + left.length + deleted.length === 0) return;
+    // A set of the view's that is told whole is told on, also where nothing is different: a list may have looked before it.
+    if (base?.kind !== 'replaced' && entered.length + updated.length + left.length + deleted.length === 0) return;
     this.listeners.tell({ kind: 'commit', sequence: this.view.sequence, ...base, entered, updated, left, deleted });
   }
 }

@@ -176,7 +176,8 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
 
   /** For the client: something became visible. @internal */
   shown(change: Change | undefined): void {
-    if (change && this.isTold) this.listeners.tell(change as Change<T>);
+    // What is hidden is told before its turn, too: somebody may have looked already.
+    if (change && (this.isTold || !this.subscription.shown)) this.listeners.tell(change as Change<T>);
     this.stateChanged();
   }
 

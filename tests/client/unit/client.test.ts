@@ -3,7 +3,20 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { connect, parseLossless, type Change, type Client, type ClientError, type ClientOptions, type SocketConstructor, type View } from '@viewgate/client';
+import {
+  connect,
+  optimistic,
+  ordered,
+  parseLossless,
+  writer,
+  type Change,
+  type Client,
+  type ClientError,
+  type ClientOptions,
+  type Ordered,
+  type SocketConstructor,
+  type View,
+} from '@viewgate/client';
 import { FakeServer, eventually } from '../support/fake_server.js';
 import { Line } from '../support/line.js';
 import { query, timeOf, type Account } from '../support/model_gateway.js';
@@ -193,6 +206,48 @@ describe('a client', () => {
       [],
     ]);
   });
+
+  const ends: readonly (readonly [what: string, ...documents: object[]])[] = [
+    ['the_view_is_refused', { type: 'unsubscribed', id: 's1', reason: 'forbidden' }],
+    ['its_rows_are_others', { type: 'reset_required', id: 's1', reason: 'authorization_changed' }],
+    ['its_last_records_are_deleted', {
+      type: 'commit',
+      channel: 'c',
+      sequence: '7',
+      position: 'p7',
+      events: [{ kind: 'deleted', key: [5] }, { kind: 'deleted', key: [6] }],
+    }],
+  ];
+  for (const [what, ...documents] of ends) {
+    it(`a_list_that_a_listener_made_of_a_shared_set_is_empty_where_the_same_message_says_that_${what}`, async () => {
+      const line = new Line();
+      const client = open({ WebSocket: line.socketClass() });
+      const write = writer(client);
+      const first = client.subscribe<{ id: number }>('overdrawn', { space: '1' });
+      await line.opened;
+      const lists: Ordered<{ id: number }>[] = [];
+      const before: number[] = [];
+      const told: number[] = [0, 0];
+      first.subscribe(({ sequence }) => {
+        if (sequence !== '6' || lists.length > 0) return;
+        const view = client.subscribe<{ id: number }>('overdrawn', { space: '1' });
+        lists.push(ordered(view), ordered(optimistic(write, view, { collection: 'overdrawn', key: ['id'] })));
+        before.push(...lists.map(({ size }) => size));
+        lists.forEach((list, at) => list.subscribe(({ left }) => (told[at] += left.length)));
+      });
+      line.greet();
+      line.say(
+        { type: 'subscribed', id: 's1', channel: 'c', context: 'x' },
+        { type: 'snapshot', channel: 'c', records: [{ key: [5], record: { id: 5 } }] },
+        { type: 'ready', channel: 'c', sequence: '5', position: 'p5', head: '5' },
+      );
+      await Promise.resolve();
+      const events = [{ kind: 'entered', key: [6], record: { id: 6 } }];
+      line.say({ type: 'commit', channel: 'c', sequence: '6', position: 'p6', events }, { type: 'at', space: '1', sequence: '6' }, ...documents);
+      await Promise.resolve();
+      expect([first.size, before, lists.map(({ list }) => list.length), told]).toEqual([0, [2, 2], [0, 0], [2, 2]]);
+    });
+  }
 
   it('equal_subscriptions_share_one_set', async () => {
     const client = open();
