@@ -17,6 +17,10 @@ export class Lease<T> {
   constructor(readonly view: View<T>, private readonly ended: () => void) {
     void this.settled();
     this.letGo();
+    // A set that was hidden is no set to see, also where another one is to come: only a view without any stands at zero.
+    view.onState(({ cursor, sequence }) => {
+      if (cursor !== undefined || sequence === '0') this.wasReady = cursor !== undefined;
+    });
   }
 
   /** There is, or was, a set to see. The promise says so a turn later than the view. */

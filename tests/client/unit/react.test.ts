@@ -228,6 +228,26 @@ describe('the hooks', () => {
     await eventually('it is live again', () => container.textContent === 'live true true none');
   });
 
+  it('where_a_set_was_hidden_nothing_is_ready_before_there_is_another_one', async () => {
+    const seen = new Set<string>();
+    const Size = (): ReactElement => {
+      const { items, isReady, status } = useView<Account>('above', { space: '1', params: { low: -5 } });
+      seen.add(`${status} ${isReady} ${items.length > 0}`);
+      return createElement('b', null, `${status} ${isReady} ${items.length > 0}`);
+    };
+    show(createElement(Size));
+    await eventually('it is live', () => container.textContent === 'live true true');
+    server.end(4005);
+    await eventually('it is refused', () => container.textContent === 'denied false false');
+    client.retry();
+    await eventually('it is live again', () => container.textContent === 'live true true');
+    server.principal = 'bob';
+    server.cut();
+    await eventually('it is bob’s', () => client.principal === 'bob' && container.textContent === 'live true true');
+    expect(seen).toContain('bootstrapping false false');
+    expect([...seen].filter((each) => each.endsWith('true false'))).toEqual([]);
+  });
+
   it('with_suspense_a_view_that_is_refused_later_goes_to_the_error_boundary', async () => {
     class Boundary extends Component<{ children: ReactElement }> {
       override state = { error: '' };
