@@ -198,6 +198,27 @@ describe('writing', () => {
     await accounts.view.whenReady();
     const one = { kind: 'delete', collection: 'accounts', key: [1] } as const;
     const told: string[] = [];
+  it('what_stands_in_a_string_is_no_member_and_no_list_however_it_is_escaped_and_however_long_it_is', () => {
+    const excess = (record: object): string | undefined => {
+      const queue = new WriteQueue('1');
+      queue.add({ mutations: [{ kind: 'put', collection: 'accounts', key: [1], record }], options: {}, resolve: () => undefined, reject: () => undefined });
+      for (const entry of queue.settle()) entry.isStored = true;
+      return queue.take(1 << 26).tooLarge?.[1];
+    };
+    const [members, lists] = [':'.repeat(5_000), '['.repeat(50)];
+    for (const start of ['', '"', '\\', '\\"', '"\\', '\\\\"', '\n"', 'é\u2028"']) {
+      for (const end of ['', '"', '\\', '\\\\', '"\\']) {
+        const string = start + members + lists + end;
+        expect(excess({ [string]: string, b: string })).toBeUndefined();
+        // What follows such a string counts.
+        const deep = JSON.parse(lists + ']'.repeat(50)) as unknown;
+        expect(excess({ a: string, deep })).toMatch(/^5\d objects and lists/);
+      }
+    }
+    expect(excess({ b: '"'.repeat(1 << 24) })).toBeUndefined();
+    expect(excess({ b: 'x'.repeat(1 << 25) })).toBeUndefined();
+  });
+
     write.onRejected(({ reason, message }) => told.push(`${reason} ${message.split(':')[0]}`));
     const asked = [
       write.mutate('1', []),
