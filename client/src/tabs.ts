@@ -55,7 +55,7 @@ class Tabs {
   /** The locks are refused: this tab shares nothing, and connects by itself. */
   isAlone = false;
   /** Resolves when it is known whether another tab leads. */
-  readonly decided: Promise<void>;
+  decided: Promise<void>;
   private readonly name: string;
   /** Among the tabs. */
   private readonly id = randomId();
@@ -283,10 +283,11 @@ class Tabs {
   /** The client was started again. */
   private start(): void {
     this.isEnded = false;
+    this.isAlone = false; // the locks may be given now
     this.isAsleep = false; // who starts it is awake
     this.channel = this.openChannel();
     this.listen();
-    void this.compete();
+    this.decided = this.compete();
   }
 }
 

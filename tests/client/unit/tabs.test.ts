@@ -219,6 +219,25 @@ describe('tabs', () => {
   });
 
   it('a_tab_whose_timers_hardly_ring_lets_the_others_hear_of_it_all_the_same', async () => {
+  it('tabs_whose_locks_were_refused_share_when_they_are_started_again_and_have_them', async () => {
+    const real = new FakeLocks();
+    let isRefused = true;
+    const request = async (...args: Parameters<typeof real.request>): Promise<unknown> => {
+      if (isRefused) throw new DOMException('not now', 'InvalidStateError');
+      return real.request(...args);
+    };
+    vi.stubGlobal('navigator', { locks: { request } });
+    const tabs = [open(), open()];
+    vi.unstubAllGlobals();
+    const views = tabs.map((tab) => watch(tab));
+    await eventually('each has its own connection', () => server.open === 2 && views.every(({ status }) => status === 'live'));
+    for (const tab of tabs) tab.close();
+    await eventually('they are gone', () => server.open === 0);
+    isRefused = false;
+    for (const tab of tabs) tab.retry();
+    await eventually('they have one connection', () => server.open === 1 && views.every(({ status }) => status === 'live'));
+  });
+
     // Those of a page that is hidden for minutes: of the pings it has only what it hears itself.
     const hidden: Timers = { ...quick, set: (ring, milliseconds) => (milliseconds === 10_000 ? undefined : quick.set(ring, milliseconds)) };
     const leader = open('alice', hidden);
