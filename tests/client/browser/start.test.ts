@@ -2,7 +2,7 @@
 // cut out of the document, the plain page is opened, the other is checked by TypeScript and built by Vite with the packages as npm packs
 // them; the built gateway and PostgreSQL with pgbench's tables, in Chromium.
 
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,6 +40,17 @@ async function install(folder: string): Promise<void> {
   for (const name of ['react', 'react-dom', '@types/react', '@types/react-dom']) {
     symlinkSync(join(at('tests/client/node_modules'), name), join(modules, name));
   }
+}
+
+/** What a program says, without holding up the test runner, which has to answer its own parent meanwhile. */
+function outputOf(program: string, args: string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (data: string) => (output += data));
+    child.on('error', reject);
+    child.on('close', () => resolve(output));
+  });
 }
 
 /** A page of the page server's origin, where `/token` is that of a teller. */
@@ -87,7 +98,7 @@ describe('the five minutes', () => {
       await install(folder);
       const types = ['--strict', '--noEmit', '--jsx', 'react-jsx', '--target', 'es2022', '--module', 'esnext', '--moduleResolution', 'bundler'];
       const tsc = at('tests/client/node_modules/.bin/tsc');
-      expect(spawnSync(tsc, [...types, '--types', 'react', 'main.tsx'], { cwd: folder, encoding: 'utf8' }).stdout).toBe('');
+      expect(await outputOf(tsc, [...types, '--types', 'react', 'main.tsx'], folder)).toBe('');
       const lib = { entry: join(folder, 'main.tsx'), formats: ['iife' as const], name: 'start', fileName: () => 'start.js' };
       await build({
         root: folder,

@@ -61,11 +61,13 @@ describe('tabs', () => {
     await eventually('all are at the head', () => isQuery(views[0]!) && isQuery(views[1]!) && isQuery(views[2]!, 0));
     expect(times.length).toBeGreaterThan(0);
     for (const [sequence, at] of times) expect(at).toBe(timeOf(sequence));
-    expect(server.connections).toBe(1);
-    expect(tabs.map((tab) => tab.status)).toEqual(['online', 'online', 'online']);
+    await eventually('they have one connection', () => server.open === 1 && tabs.every(({ status }) => status === 'online'));
     expect(tabs.map((tab) => tab.principal)).toEqual(['alice', 'alice', 'alice']);
-    // Equal views of different tabs are one subscription.
-    expect(server.received.filter((message) => message['type'] === 'subscribe').length).toBe(2);
+    // Equal views of different tabs are one subscription. A machine that stands still for a while makes a silence, and so connections
+    // more: each asks once more.
+    const subscribes = server.received.filter((message) => message['type'] === 'subscribe').length;
+    expect(subscribes).toBeGreaterThanOrEqual(2);
+    expect(subscribes).toBeLessThanOrEqual(2 * server.connections);
   });
 
   it('when_the_tab_with_the_connection_goes_another_one_goes_on_from_its_cursor', async () => {
@@ -77,13 +79,14 @@ describe('tabs', () => {
       await eventually('it is live', () => view.status === 'live');
       view.subscribe((change) => change.kind === 'replaced' && change.entered.length > 0 && replaced.push(view.sequence));
     }
-    const before = server.received.length;
+    const [before, connections] = [server.received.length, server.connections];
     tabs[0]?.close();
     for (let i = 0; i < 10; ++i) server.ledger.write(server.random, '1');
-    await eventually('the others went on', () => server.connections === 2 && views.slice(1).every((view) => isQuery(view) && view.status === 'live'));
+    await eventually('the others went on', () => server.connections > connections && views.slice(1).every((view) => isQuery(view) && view.status === 'live'));
     const subscribes = server.received.slice(before).filter((message) => message['type'] === 'subscribe');
-    expect(subscribes.length).toBe(1);
-    expect(typeof subscribes[0]?.['cursor']).toBe('string');
+    expect(subscribes.length).toBeGreaterThanOrEqual(1);
+    expect(subscribes.length).toBeLessThanOrEqual(server.connections - connections);
+    for (const { cursor } of subscribes) expect(typeof cursor).toBe('string');
   });
 
   it('a_tab_that_follows_is_offline_when_the_connection_is_and_comes_back_with_it', async () => {
@@ -179,8 +182,7 @@ describe('tabs', () => {
     expect(told.filter((each) => (each as { to: string }).to === 'all')).toEqual([]);
     server = new FakeServer(3);
     await server.listen(Number(new URL(url).port));
-    await eventually('both are live', () => views.every((view) => view.status === 'live'));
-    expect(server.connections).toBe(1);
+    await eventually('both are live over one connection', () => server.open === 1 && views.every((view) => view.status === 'live'));
   });
 
   it('where_a_browser_has_no_locks_each_tab_connects_by_itself', async () => {
@@ -188,8 +190,7 @@ describe('tabs', () => {
     const views = [watch(open()), watch(open())];
     await Promise.all(views.map((view) => view.whenReady()));
     server.ledger.write(server.random, '1');
-    await eventually('both follow', () => views.every((view) => isQuery(view)));
-    expect(server.connections).toBe(2);
+    await eventually('both follow, each over its own', () => server.open === 2 && views.every((view) => isQuery(view)));
   });
 
   it('where_locks_or_channels_are_refused_each_tab_connects_by_itself', async () => {
@@ -218,7 +219,6 @@ describe('tabs', () => {
     }
   });
 
-  it('a_tab_whose_timers_hardly_ring_lets_the_others_hear_of_it_all_the_same', async () => {
   it('tabs_whose_locks_were_refused_share_when_they_are_started_again_and_have_them', async () => {
     const real = new FakeLocks();
     let isRefused = true;
@@ -238,6 +238,7 @@ describe('tabs', () => {
     await eventually('they have one connection', () => server.open === 1 && views.every(({ status }) => status === 'live'));
   });
 
+  it('a_tab_whose_timers_hardly_ring_lets_the_others_hear_of_it_all_the_same', async () => {
     // Those of a page that is hidden for minutes: of the pings it has only what it hears itself.
     const hidden: Timers = { ...quick, set: (ring, milliseconds) => (milliseconds === 10_000 ? undefined : quick.set(ring, milliseconds)) };
     const leader = open('alice', hidden);
@@ -253,7 +254,7 @@ describe('tabs', () => {
   it('tabs_of_different_principals_share_nothing', async () => {
     const views = [watch(open()), watch(open('bob'))];
     await Promise.all(views.map((view) => view.whenReady()));
-    expect(server.connections).toBe(2);
+    await eventually('each has its own connection', () => server.open === 2);
   });
 
   it('a_tab_that_writes_has_a_line_of_its_own_with_its_name', async () => {
@@ -264,8 +265,7 @@ describe('tabs', () => {
     const view = watch(tab);
     await view.whenReady();
     await write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [7], record: { a: 4, b: 'x' } }]);
-    await eventually('both see it', () => first.get([7])?.a === 4 && view.get([7])?.a === 4);
-    expect(server.connections).toBe(2);
+    await eventually('both see it', () => first.get([7])?.a === 4 && view.get([7])?.a === 4 && server.open === 2);
   });
 
   it('whatever_tabs_come_and_go_every_view_is_its_query_and_views_of_a_tab_move_together', async () => {

