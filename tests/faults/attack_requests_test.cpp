@@ -193,28 +193,35 @@ TEST_F(AttackRequests,
 TEST_F(AttackRequests, row_65_control_characters_and_long_values_leave_one_escaped_capped_line) {
   const std::string forged = "x\r\n2026-01-01T00:00:00.000Z info forged_by_a_client";
   const std::string escape = "\x1b[2J\x1b]0;title\x07";
-  const std::size_t begin = line.gateway().log().size();
+  GatewayProcess gateway(line.gateway_options());  // of its own: such lines are written sparingly
   for (const std::string& what : {forged, escape, std::string(60'000, 'A')}) {
     // In a header, where it may not even be; in the id, space and view of a subscription; in the reason of a close.
-    static_cast<void>(answer(upgrade_bytes({.extra_headers = "X-A: " + what + "\r\n"})));
-    WsClient client(line.port(), line.reader());
+    RawSocket upgrading(gateway.port());
+    upgrading.send(upgrade_bytes({.extra_headers = "X-A: " + what + "\r\n"}));
+    static_cast<void>(upgrading.read_until("\r\n"));
+    WsClient client(gateway.port(), line.reader());
     for (const SubscribeText& each :
          {SubscribeText{.id = what}, SubscribeText{.id = "b", .space = what}, SubscribeText{.id = "c", .view = what}}) {
       client.send(subscribe_text(each));
       const std::string code = client.next().plain("code");
       EXPECT_TRUE(code == "forbidden" || code == "bad_request" || code == "") << code;
     }
-    RawWebSocket leaving(line.port());
+    RawWebSocket leaving(gateway.port());
     leaving.send({.opcode = Opcode::close}, close_payload(4000, what.substr(0, 100)));
     leaving.read_close();
   }
-  std::istringstream log(line.gateway().log().substr(begin));
   constexpr std::size_t line_bytes_max = 4096;
   // As a view's name each of them is told to operators: once, in one line, escaped and cut.
   const std::string told = "the model has no view ";
   std::map<std::string, int> lines{{told + R"(x\u000d\u000a2026-01-01T00:00:00.000Z info forged_by_a_client")", 0},
                                    {told + R"(\u001b[2J\u001b]0;title\u0007")", 0},
                                    {told + std::string(400 - told.size(), 'A') + "...\"", 0}};
+  EXPECT_TRUE(eventually([&] {
+    const std::string log = gateway.log();
+    return std::ranges::all_of(lines,
+                               [&](const auto& each) { return log.find(each.first + "\n") != std::string::npos; });
+  }));
+  std::istringstream log(gateway.log());
   for (std::string each; std::getline(log, each);) {
     EXPECT_LT(each.size(), line_bytes_max);
     EXPECT_FALSE(each.starts_with("2026-01-01T00:00:00.000Z")) << "a line of the client's own making";

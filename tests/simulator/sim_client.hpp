@@ -25,6 +25,7 @@ class SimConnection final : public gateway::Transport {
       : capacity_(capacity), session_(std::in_place, fanout, *this, now) {}
 
   void flush(gateway::Now now) override;
+  void on_welcome() override {}
   [[nodiscard]] const gateway::Correlation& correlation() const override { return correlation_; }
   void on_tick(gateway::Now now);
   /// Bytes from the client; false: the connection is over.

@@ -4,6 +4,8 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
@@ -91,6 +93,8 @@ std::string answer_after_key_updates(std::uint16_t port, int count) {
     if (!socket.send(std::string_view(bytes, static_cast<std::size_t>(size)))) return {};
     static_cast<void>(BIO_reset(SSL_get_wbio(ssl.get())));
   }
+  const timeval longest{.tv_sec = 60, .tv_usec = 0};
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
   std::array<char, 1000> answer{};
   const int size = SSL_read(ssl.get(), answer.data(), static_cast<int>(answer.size()));
   return size > 0 ? std::string(answer.data(), static_cast<std::size_t>(size)) : std::string();
