@@ -23,10 +23,7 @@ struct HistoryFile::Writing {
 std::optional<SpilledTexts::Place> HistoryFile::append(std::string document, std::string& problem) {
   const EngineLimits& limits = room_.limits;
   if (limits.snapshot_disk_bytes == 0) {
-    problem =
-        "more than history.commit_bytes of a catch-up, or history.total_bytes of all, and snapshot.disk_bytes allows "
-        "no "
-        "files";
+    problem = "above history.commit_bytes, or history.total_bytes with others, and snapshot.disk_bytes allows no files";
     return std::nullopt;
   }
   if (!writing_) {

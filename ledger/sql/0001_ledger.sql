@@ -1052,7 +1052,6 @@ begin
   with emptied as (
     update viewgate.changes h set kind = 'e', before = null, after = null, groups = null
     where h.space = wanted and h.collection = $2 and h.key = of_key and h.kind <> 'e'
-      and exists (select from viewgate.commits c where c.space = wanted and c.part = h.part)  -- not one that makes it anew
     returning h.part
   )
   select array_agg(e.part) into parts from emptied e;
