@@ -82,6 +82,9 @@ void Link::open(const Address& address) {
   if (fd_ < 0) throw std::runtime_error(std::string("socket: ") + std::strerror(errno));
   const int on = 1;
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  // Before connect: it decides the window that is offered (tcp(7)).
+  if (receive_buffer_bytes_ > 0)
+    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes_, sizeof(receive_buffer_bytes_));
   state_ = State::connecting;
   loop_->watch(fd_, EPOLLOUT, this);
   if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0 && errno != EINPROGRESS) {

@@ -54,6 +54,8 @@ class Link final : public Watcher {
     cut_after_reading_.reset();
     cut_while_sending_ = false;
   }
+  /// SO_RCVBUF of the connections to come; 0 = as the kernel sees fit.
+  void set_receive_buffer(int bytes) { receive_buffer_bytes_ = bytes; }
   /// A slow reader: nothing is read but by read_some.
   void read_only_on_demand(bool on);
   void read_some(std::size_t bytes_max);
@@ -88,6 +90,7 @@ class Link final : public Watcher {
   bool on_demand_ = false;
   bool cut_while_sending_ = false;
   std::optional<std::size_t> cut_after_reading_;
+  int receive_buffer_bytes_ = 0;
   std::uint64_t generation_ = 0;  ///< counts connections: a callback may have ended the one that called it
   std::uint64_t bytes_read_ = 0;
   std::string unread_;     ///< the begin of a frame (or of the upgrade's answer)

@@ -34,7 +34,8 @@ std::string token_of(const TokenMaker& maker, const std::string& subject, int di
 }
 
 Crowd pgbench_crowd(std::size_t count, const TokenMaker& maker) {
-  constexpr std::size_t slow_bytes_per_second = 400'000;
+  // Its set comes at a pace that can be waited for; then it reads a fraction of what its view has to say.
+  constexpr std::size_t slow_bootstrap_bytes_per_second = 400'000, slow_bytes_per_second = 4000;
   Crowd out;
   for (std::size_t i = 0; i < count; ++i) {
     const int digit = static_cast<int>(i * 7 % 10);
@@ -48,7 +49,10 @@ Crowd pgbench_crowd(std::size_t count, const TokenMaker& maker) {
     SwarmMember member{"client-" + std::to_string(i), token_of(maker, "user-" + std::to_string(i), digit), {}};
     for (std::size_t k = 0; k < watched.size(); ++k)
       member.wanted.push_back(wanted_of(watched[k], "s" + std::to_string(k)));
-    if (i == 0) member.bytes_per_second = slow_bytes_per_second;
+    if (i == 0) {
+      member.bytes_per_second = slow_bytes_per_second;
+      member.bootstrap_bytes_per_second = slow_bootstrap_bytes_per_second;
+    }
     out.members.push_back(std::move(member));
     out.watched.push_back(std::move(watched));
   }

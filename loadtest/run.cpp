@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -146,9 +147,15 @@ class Run {
     writers_.start(schedule);
     if (scenario_.storm.kind == StormKind::bootstrap) bootstrap_storm(out.figures);
     const Clock::time_point end = before.at + scenario_.writes.step;
-    while (!stop_ && (Clock::now() < end || !writers_.done())) std::this_thread::sleep_for(milliseconds(5));
+    std::optional<Use> middle;
+    while (!stop_ && (Clock::now() < end || !writers_.done())) {
+      std::this_thread::sleep_for(milliseconds(5));
+      if (!middle && Clock::now() >= before.at + scenario_.writes.step / 2) middle = use();
+    }
     if (stop_) writers_.stop();
-    const double writing = seconds_of(Clock::now() - before.at);
+    const Use written = use();
+    const double writing = seconds_of(written.at - before.at);
+    if (middle && !stop_) judge_memory(out, *middle, written);
     writers_.finish();
     const bool arrived = await_deliveries(delivered_before);
     const Use after = use();
@@ -159,6 +166,19 @@ class Run {
                               std::to_string(recorder_.expected()) + " deliveries arrived");
     }
     if (scenario_.calm()) judge("after " + step_name(rate));
+  }
+
+  void judge_memory(RunReport::Step& out, const Use& middle, const Use& end) {
+    const double bound = scenario_.bounds.server_growth_mb;
+    if (options_.server == 0 || bound == 0) return;
+    const double growth =
+        (static_cast<double>(end.server.rss_bytes) - static_cast<double>(middle.server.rss_bytes)) / 1e6;
+    add(out.figures, "server_growth_mb", growth);
+    if (growth <= bound) return;
+    std::ostringstream what;
+    what << out.name << ": the server's memory grew by " << growth
+         << " MB in the second half, bounds.server_growth_mb is " << bound;
+    report_.wrong.push_back(what.str());
   }
 
   /// True where every delivery came, or they cannot be counted.

@@ -183,6 +183,7 @@ void read_keys(Reading& reading, Scenario& out) {
   reading.number("storm.missed", out.storm.missed, 1, many);
   reading.seconds("churn.mean_seconds", out.churn.mean, 0.01, 1e6);
   reading.number("churn.anew", out.churn.anew, 0, 1);
+  reading.number("bounds.server_growth_mb", out.bounds.server_growth_mb, 0, 1e6);
 }
 
 /// What keys say together: each says which key is to be another.

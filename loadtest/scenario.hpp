@@ -71,6 +71,11 @@ struct Scenario {
     double anew = 0.2;                  ///< share of returns without a cursor
   } churn;
 
+  struct Bounds {
+    /// Of the server's memory from the middle of a step to its end, in MB: what still grows then has no plateau. 0 = not judged.
+    double server_growth_mb = 0;
+  } bounds;
+
   /// Everybody stays connected and reads at full speed: then every delivery can be counted.
   bool calm() const { return churn.mean.count() == 0 && clients.slow == 0 && clients.stopped == 0; }
 };

@@ -13,6 +13,8 @@ namespace {
 constexpr std::chrono::milliseconds sweep_interval{10};
 constexpr std::size_t behind_shown = 10;
 constexpr std::size_t bytes_before_cut_max = 400'000;
+// What the kernel keeps for a slow reader is not read slowly: little of it.
+constexpr int slow_receive_buffer_bytes = 16 * 1024;
 
 }  // namespace
 
@@ -25,6 +27,8 @@ Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), calm_(options
     clients_[i]->set_keep(member.keep);
     plans_[i].random.seed(options_.seed * 1'000'003 + i);
     plans_[i].bytes_per_second = member.bytes_per_second;
+    plans_[i].bootstrap_bytes_per_second = member.bootstrap_bytes_per_second;
+    if (member.bytes_per_second > 0) clients_[i]->link().set_receive_buffer(slow_receive_buffer_bytes);
   }
 }
 
@@ -74,14 +78,15 @@ void Swarm::sweep(Clock::time_point now) {
 void Swarm::visit_online(Client& client, Plan& plan, Clock::time_point now) {
   plan.was_online = true;
   // From the upgrade on: who does not read that far would never say hello.
-  const bool slow = plan.bytes_per_second > 0 && !calm_ && client.link().upgraded();
+  const std::size_t pace = client.live() ? plan.bytes_per_second : plan.bootstrap_bytes_per_second;
+  const bool slow = pace > 0 && !calm_ && client.link().upgraded();
   client.link().read_only_on_demand(slow);
   // Reading no byte at all would be the end of the link.
-  const std::size_t bytes = plan.bytes_per_second * sweep_interval.count() / 1000;
+  const std::size_t bytes = pace * sweep_interval.count() / 1000;
   if (slow && bytes > 0) client.link().read_some(bytes);
   if (calm_) {
     client.link().spare();
-  } else if (now >= plan.at && client.online()) {
+  } else if (now >= plan.at && plan.bytes_per_second == 0 && client.online()) {
     plan.at = after(now, plan, options_.mean_between_faults);
     misbehave(client, plan);
   }

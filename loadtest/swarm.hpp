@@ -25,7 +25,10 @@ struct SwarmMember {
   std::string name;
   std::string token;
   std::vector<Wanted> wanted;
-  std::size_t bytes_per_second = 0;  ///< a slow reader; 0 = as fast as it can; below 100 it takes nothing
+  /// A slow reader, once all its views are live; 0 = as fast as it can; below 100 it takes nothing. Its slowness is its fault:
+  /// it is cut by others only.
+  std::size_t bytes_per_second = 0;
+  std::size_t bootstrap_bytes_per_second = 0;  ///< until then; 0 = as fast as it can
   Client::Keep keep = Client::Keep::set;
 };
 
@@ -87,7 +90,7 @@ class Swarm {
     std::mt19937_64 random;
     Clock::time_point at;
     bool was_online = false;
-    std::size_t bytes_per_second = 0;
+    std::size_t bytes_per_second = 0, bootstrap_bytes_per_second = 0;
   };
 
   void run();

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "loadtest/pgbench_views.hpp"
 #include "support/gateway_process.hpp"
 #include "support/patience.hpp"
+#include "support/raw_socket.hpp"
 
 namespace viewgate::testing {
 
@@ -18,6 +20,7 @@ namespace {
 using loadtest::Clock;
 
 constexpr std::size_t subscribers = 40;
+constexpr const char* credential = "an-operators-credential-of-the-proof";
 
 /// The file-backed consumer: the built program, killed by SIGKILL after a random while and started again.
 class MortalConsumer {
@@ -81,6 +84,19 @@ class MortalConsumer {
   std::uint64_t deaths_ = 0;
 };
 
+/// What opens the gateway's metrics, as a file that is gone with it.
+class CredentialFile {
+ public:
+  CredentialFile() { std::ofstream(path_) << credential << "\n"; }
+  ~CredentialFile() { std::filesystem::remove(path_); }
+  CredentialFile(const CredentialFile&) = delete;
+  CredentialFile& operator=(const CredentialFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = temporary_path("credential");
+};
+
 /// Runs the writers, and what happens to gateway and PostgreSQL at which part of the time.
 class Stage {
  public:
@@ -120,6 +136,17 @@ class Stage {
     });
   }
 
+  /// How often the gateway that runs now has brought a reader back that was slower than its ring.
+  std::uint64_t ring_misses() const {
+    RawSocket socket(admin_port_);
+    socket.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + std::string(credential) +
+                "\r\n\r\n");
+    const std::string text = socket.read_until("process_max_fds "), name = "\nviewgate_ring_misses_total ";
+    const std::size_t at = text.find(name);
+    if (at == std::string::npos) throw std::runtime_error("no figure of ring misses: " + text);
+    return std::stoull(text.substr(at + name.size()));
+  }
+
   GatewayProcess& gateway() { return gateway_; }
   const std::string& database() const { return database_; }
   std::string story() const { return story_.str(); }
@@ -131,6 +158,10 @@ class Stage {
     out.database = database_;
     out.listen = "127.0.0.1:" + std::to_string(free_port());
     out.set("--time-drain", "1s");
+    // Small enough that the slow reader falls out of it: it is brought back through the history.
+    out.set("--ring-group-bytes", "64KiB");
+    out.set("--admin-listen", "127.0.0.1:" + std::to_string(admin_port_));
+    out.set("--admin-key-file", credential_file_.path());
     if (!options_.planted_bug.empty()) out.environment = {{"VIEWGATE_PLANT", options_.planted_bug}};
     return out;
   }
@@ -138,6 +169,8 @@ class Stage {
   PgbenchLine& line_;
   ProofOptions options_;
   std::string database_;
+  CredentialFile credential_file_;
+  std::uint16_t admin_port_ = free_port();
   GatewayProcess gateway_;
   std::unique_ptr<ChildProcess> pgbench_;
   std::ostringstream story_;
@@ -177,6 +210,7 @@ ProofResult run_proof(PgbenchLine& line, const ProofOptions& options) {
   }
   ProofResult result;
   if (!stage.everything_happened()) result.wrong.emplace_back("the restarts did not all come about");
+  result.ring_misses = stage.ring_misses();
   stage.stop_writers();
   swarm.calm();
   loadtest::Database database(stage.database());
@@ -209,7 +243,8 @@ ProofResult run_proof(PgbenchLine& line, const ProofOptions& options) {
   result.bootstraps = swarm.totals().bootstraps;
   result.consumer_deaths = consumer.deaths();
   result.story = stage.story() + swarm.summary() + "consumer deaths " + std::to_string(consumer.deaths()) +
-                 ", commits " + std::to_string(result.commits) + "\n";
+                 ", commits " + std::to_string(result.commits) + ", ring misses of the last gateway " +
+                 std::to_string(result.ring_misses) + "\n";
   if (!result.wrong.empty())
     result.story += "gateway's log ends with:\n" +
                     stage.gateway().log().substr(std::max<std::size_t>(stage.gateway().log().size(), 4000) - 4000);

@@ -25,6 +25,7 @@ struct ProofResult {
   std::uint64_t resumptions = 0;
   std::uint64_t bootstraps = 0;
   std::uint64_t consumer_deaths = 0;
+  std::uint64_t ring_misses = 0;  ///< of the slow reader, since the last restart of the gateway
 };
 
 ProofResult run_proof(PgbenchLine& line, const ProofOptions& options);

@@ -40,6 +40,7 @@ TEST(Proof, every_fold_equals_its_query_after_cuts_kills_and_restarts) {
   EXPECT_GT(result.resumptions, 40U);
   EXPECT_GT(result.bootstraps, 40U);
   EXPECT_GT(result.consumer_deaths, 3U);
+  EXPECT_GT(result.ring_misses, 0U) << "the slow reader was not slow";
 }
 
 class PlantedBug : public ::testing::TestWithParam<const char*> {};
