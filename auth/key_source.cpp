@@ -150,12 +150,10 @@ class KeySource::Worker {
       lock.unlock();
       auto tell = fetch(next->place);
       lock.lock();
-      // Before it is told: whoever asks afterwards must not be promised what was told already.
+      // Together, as whoever asks sees it: nobody is promised what was told already, nor refused what is about to be told.
+      tell();
       next->under_way = false;
       next->due = Clock::now() + options_.interval;
-      lock.unlock();
-      tell();
-      lock.lock();
     }
   }
 

@@ -38,7 +38,7 @@ struct KeySourceOptions {
 class KeySource {
  public:
   /// Both are called on the source's thread, for each fetch that ended: `fetched` where it brought keys, `failed` with the
-  /// reason where not.
+  /// reason where not. To ask, they see the fetch as under way until they return; they must not ask themselves.
   struct Listener {
     std::function<void(std::size_t issuer, Jwks jwks)> fetched;
     std::function<void(std::size_t issuer, const std::string& reason)> failed;

@@ -204,6 +204,7 @@ void TokenVerifier::replace_table(std::vector<Issuer> issuers, Anonymous anonymo
 }
 
 VerifiedToken TokenVerifier::verify(std::string_view token, std::chrono::system_clock::time_point now) const {
+  const std::uint64_t keys_version = keys_version_;  // before the look at them
   try {
     const auto issuers = table();
     if (issuers->empty()) throw Refused{"another issuer"};
@@ -227,7 +228,7 @@ VerifiedToken TokenVerifier::verify(std::string_view token, std::chrono::system_
     if (is_revoked(principal, now)) throw Refused{"revoked", RefusalKind::revoked};
     return principal;
   } catch (const Refused& refused) {
-    return TokenRefused{refused.reason, refused.kind, refused.issuer};
+    return TokenRefused{refused.reason, refused.kind, refused.issuer, keys_version};
   }
 }
 
@@ -242,6 +243,7 @@ void TokenVerifier::replace_keys(std::size_t issuer, KeySet keys) {
   Table rows = *table_;
   rows.at(issuer).keys.swap(fresh);
   table_ = std::make_shared<const Table>(std::move(rows));
+  ++keys_version_;
 }
 
 VerifiedToken TokenVerifier::anonymous() const {

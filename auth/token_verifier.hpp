@@ -40,7 +40,8 @@ enum class RefusalKind : std::uint8_t {
 struct TokenRefused {
   std::string_view reason;
   RefusalKind kind = RefusalKind::invalid;
-  std::size_t issuer = 0;  ///< unknown_key: its place in the issuer table
+  std::size_t issuer = 0;          ///< unknown_key: its place in the issuer table
+  std::uint64_t keys_version = 0;  ///< of the keys it was looked for among
 };
 
 [[noreturn]] void throw_exception_from_error(const TokenRefused& refused, const boost::source_location& location);
@@ -80,15 +81,18 @@ class TokenVerifier {
   /// Throws as the constructor, and then changes nothing.
   void replace_table(std::vector<Issuer> issuers, Anonymous anonymous, const std::set<std::string>& keeping);
 
-  /// From now on that issuer's tokens are checked with these keys. `issuer`: the place in the table.
+  /// From now on that issuer's tokens are checked with these keys. `issuer`: the place in the table. Whoever is refused for an
+  /// unknown key meanwhile waits to be told of them: after it, call what wakes those who wait.
   void replace_keys(std::size_t issuer, KeySet keys);
 
   /// Where an unknown key may be had: the function starts a fetch and says whether one is under way. Called by any thread.
   /// Set before the first verify.
   void on_unknown_key(std::function<bool(std::size_t issuer)> ask) { ask_for_keys_ = std::move(ask); }
-  /// Whether it is worth waiting for the end of a fetch, and then trying again.
+  /// Whether it is worth waiting to be woken, and then trying again: a fetch is under way, or has brought keys since.
   [[nodiscard]] bool may_become_known(const TokenRefused& refused) const {
-    return refused.kind == RefusalKind::unknown_key && ask_for_keys_ && ask_for_keys_(refused.issuer);
+    if (refused.kind != RefusalKind::unknown_key || !ask_for_keys_) return false;
+    // In this order: a fetch that is over when it is asked for has its keys here.
+    return ask_for_keys_(refused.issuer) || keys_version_ != refused.keys_version;
   }
 
   /// Who brings no token is nobody in particular; refused unless replace_table admits them.
@@ -109,6 +113,7 @@ class TokenVerifier {
   [[nodiscard]] std::shared_ptr<const Table> table() const;
 
   std::shared_ptr<const Table> table_;
+  std::atomic<std::uint64_t> keys_version_ = 0;  // counts what replace_keys brought
   std::function<bool(std::size_t issuer)> ask_for_keys_;
   std::atomic<bool> anonymous_admitted_ = false;
   Revocations revocations_;

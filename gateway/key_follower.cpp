@@ -18,8 +18,24 @@ KeyFollower::KeyFollower(boost::asio::io_context& io, auth::TokenVerifier& verif
 }
 
 bool KeyFollower::ask(std::size_t issuer) const {
-  const std::scoped_lock lock(mutex_);
-  return source_ && source_->ask(issuer);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (source_ && source_->ask(issuer)) return true;
+  }
+  const std::scoped_lock lock(arriving_mutex_);
+  return arriving_.contains(issuer);
+}
+
+void KeyFollower::arrives(std::uint64_t generation, std::size_t issuer) {
+  const std::scoped_lock lock(arriving_mutex_);
+  if (generation == arriving_generation_) arriving_.insert(issuer);
+}
+
+void KeyFollower::has_arrived(std::size_t issuer) {
+  on_keys_();
+  // After that: who was told meanwhile that keys may come is woken by it.
+  const std::scoped_lock lock(arriving_mutex_);
+  arriving_.erase(arriving_.find(issuer));
 }
 
 std::vector<KeyFollower::Place> KeyFollower::places_of(const Identity& identity) {
@@ -45,23 +61,30 @@ void KeyFollower::follow(std::vector<Place> places, std::vector<auth::KeyPlace> 
                          auth::KeySourceOptions options) {
   const auto generation = ++generation_;
   missing_.clear();
+  {
+    const std::scoped_lock lock(arriving_mutex_);
+    arriving_generation_ = generation;
+    arriving_.clear();
+  }
   auth::KeySource::Listener listener;
   listener.fetched = [this, generation](std::size_t issuer, auth::Jwks jwks) {
+    arrives(generation, issuer);
     boost::asio::post(io_, [this, generation, issuer, jwks = std::make_shared<auth::Jwks>(std::move(jwks))] {
       if (generation != generation_) return;
       missing_.erase(issuer);
       for (const auto& each : jwks->skipped) log::warn("key_skipped", {{"reason", each}});
       log::info("keys_fetched", {{"issuer", issuer}, {"keys", jwks->keys.size()}});
       verifier_.replace_keys(issuer, std::move(jwks->keys));
-      on_keys_();
+      has_arrived(issuer);
     });
   };
   listener.failed = [this, generation](std::size_t issuer, const std::string& reason) {
+    arrives(generation, issuer);
     boost::asio::post(io_, [this, generation, issuer, reason] {
       if (generation != generation_) return;
       missing_.insert(issuer);
       log::warn("keys_not_fetched", {{"issuer", issuer}, {"reason", reason}});
-      on_keys_();
+      has_arrived(issuer);
     });
   };
   places_ = std::move(places);

@@ -38,6 +38,9 @@ class KeyFollower {
   };
 
   [[nodiscard]] static std::vector<Place> places_of(const Identity& identity);
+  /// A fetch of that issuer's keys has ended, and the engine's loop is to hear of it. From here until has_arrived, ask says that keys may come.
+  void arrives(std::uint64_t generation, std::size_t issuer);
+  void has_arrived(std::size_t issuer);
   void follow(std::vector<Place> places, std::vector<auth::KeyPlace> fetched_from, auth::KeySourceOptions options);
   [[nodiscard]] bool ask(std::size_t issuer) const;
   void retire_later();
@@ -50,6 +53,10 @@ class KeyFollower {
   std::uint64_t generation_ = 0;  // what an older source has fetched is not of this table
   mutable std::mutex mutex_;      // of source_, which the reactors' threads ask
   std::shared_ptr<auth::KeySource> source_;
+  // Of what follows; taken within the source's own lock, so never while the source is asked.
+  mutable std::mutex arriving_mutex_;
+  std::uint64_t arriving_generation_ = 0;
+  std::multiset<std::size_t> arriving_;
   std::vector<std::shared_ptr<auth::KeySource>>
       retired_;  // until no fetch of theirs can be under way: their end would wait for it
   boost::asio::steady_timer retire_timer_;
