@@ -66,7 +66,7 @@ ReadPlan read_plan(const Group& group) {
   if (table.kind == TableKind::managed) return managed_plan(group);
   ReadPlan plan;
   plan.relation = quote_identifier(table.schema) + "." + quote_identifier(table.relation);
-  plan.select = "to_jsonb(t)::text";
+  plan.select = "to_jsonb(t.*)::text";
   plan.from = plan.relation + " as t";
   plan.where = space_condition(table, group.space());
   if (const std::string sql = superset_condition(table, group.predicate()); sql != "true") plan.where += " and " + sql;
@@ -87,7 +87,7 @@ std::string record_query(const Group& group, std::string_view key) {
     const bool storable = key.find('\0') == std::string_view::npos;
     return managed_plan(group).query() + (storable ? " and t.key = " + quote_literal(key) : " and false");
   }
-  std::string out = "select to_jsonb(t)::text from " + quote_identifier(table.schema) + "." +
+  std::string out = "select to_jsonb(t.*)::text from " + quote_identifier(table.schema) + "." +
                     quote_identifier(table.relation) + " as t where " + space_condition(table, group.space());
   const auto values = parse_json_leniently(key);
   for (std::size_t i = 0; values && i < values->items.size() && i < table.primary_key.size(); ++i) {

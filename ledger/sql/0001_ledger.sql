@@ -1209,7 +1209,7 @@ $$;
 
 create function viewgate.records_text(rows text, space_column text, key_columns text[]) returns text language sql immutable
 set search_path = pg_catalog, pg_temp as $$
-  select format('(select j ->> %L as name, %s as key, j::text as doc from (select to_jsonb(r) as j from %s r offset 0) x where %s)',
+  select format('(select j ->> %L as name, %s as key, j::text as doc from (select to_jsonb(r.*) as j from %s r offset 0) x where %s)',
                 space_column, viewgate.key_text('j', key_columns), rows, viewgate.has_key_text('j', key_columns))
 $$;
 
@@ -1270,12 +1270,12 @@ declare
   counter bigint;
 begin
   if TG_OP = 'UPDATE' then
-    select (select to_jsonb(r) from old_rows r limit 1), (select to_jsonb(r) from new_rows r limit 1),
+    select (select to_jsonb(r.*) from old_rows r limit 1), (select to_jsonb(r.*) from new_rows r limit 1),
            exists (select from new_rows r offset 1) into o, n, more;
   elsif TG_OP = 'INSERT' then
-    select (select to_jsonb(r) from new_rows r limit 1), exists (select from new_rows r offset 1) into n, more;
+    select (select to_jsonb(r.*) from new_rows r limit 1), exists (select from new_rows r offset 1) into n, more;
   elsif TG_OP = 'DELETE' then
-    select (select to_jsonb(r) from old_rows r limit 1), exists (select from old_rows r offset 1) into o, more;
+    select (select to_jsonb(r.*) from old_rows r limit 1), exists (select from old_rows r offset 1) into o, more;
   else
     if current_setting('transaction_isolation') <> 'read committed' then
       raise exception using errcode = 'VG003',

@@ -16,10 +16,14 @@ constexpr const char* tables = R"(
 create type public.mood as enum ('sad', 'ok', 'happy');
 create table public."OrderLine" (
   space text, "__proto__" int4 primary key, "A b" text, title text, at timestamptz, due date, feels public.mood,
-  tags text[], doc jsonb, hidden text))";
+  tags text[], doc jsonb, hidden text);
+create table public.aliases (space text, id int4 primary key, r jsonb, t jsonb, x text, j text, n text))";
 
 constexpr const char* model = R"(
 create table "OrderLine" (like public."OrderLine") with (space = 'space');
+create table aliases (like public.aliases) with (space = 'space');
+create view named as select id, r, t, n from aliases where x is null and t is not null;
+create policy readers on named using (claims.role = 'reader');
 create table plain (id int4 primary key, label text);
 create view lines as select "__proto__", "A b", lower(title) as slug, at, due, tags from "OrderLine"
   where (at >= '2024-01-01' or due < '0001-01-01') and coalesce(hidden, '') not like 'x%';
@@ -83,6 +87,23 @@ TEST_F(Types, case_35_names_are_taken_as_they_are_and_an_odd_one_stops_nothing) 
   line.sql("select viewgate.append('" + space +
            R"(', '[{"collection": "plain", "key": [1], "put": {"id": 1, "label": "of another type"}}]'))");
   EXPECT_THAT(other.next().text, HasSubstr("of another type"));
+}
+
+TEST_F(Types, case_35_columns_called_as_the_aliases_of_our_queries_are_the_record_s_own) {
+  const std::string forged = R"('{"space": "elsewhere", "id": 99, "t": 1, "x": null}')";
+  const std::string sent =
+      R"("record":{"id":35,"r":{"t": 1, "x": null, "id": 99, "space": "elsewhere"},"t":{"t": 1, "x": null,)"
+      R"( "id": 99, "space": "elsewhere"},"n":null})";
+  WsClient live(line.port(), line.reader());
+  live.open({.space = space, .view = "named"});
+  line.sql("insert into public.aliases (space, id, r, t) values ('" + space + "', 35, " + forged + ", " + forged + ")");
+  EXPECT_THAT(live.next().text, AllOf(HasSubstr("\"key\":[35]"), HasSubstr(sent)));
+  WsClient late(line.port(), line.reader());
+  const Opened opened = late.open({.space = space, .view = "named"});
+  ASSERT_EQ(opened.records.size(), 1U);
+  EXPECT_THAT(opened.records.front(), AllOf(HasSubstr("\"key\":[35]"), HasSubstr(sent)));
+  line.sql("update public.aliases set r = null, n = 'n' where id = 35");
+  EXPECT_THAT(live.next().text, HasSubstr(R"({"kind":"updated","key":[35],"changed":{"r":null,"n":"n"}})"));
 }
 
 TEST_F(Types, a_change_of_what_the_view_does_not_show_is_no_event) {

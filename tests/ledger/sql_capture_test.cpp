@@ -361,6 +361,31 @@ TEST_P(CapturedWrite, a_hundred_thousand_rows_in_one_statement_are_one_commit) {
   EXPECT_EQ(ledger_.head("a"), 2);
 }
 
+// SQL takes a bare name for a column before it takes it for a row: the value of a column r would be captured as the record.
+TEST_P(CapturedWrite, columns_called_as_our_own_names_are_columns) {
+  const std::string forged = R"('{"space":"b","id":77,"r":5}')";
+  ledger_.session().run(
+      "create table odd (id int primary key, space text, r jsonb, t jsonb, o text, n text, x text, j text, e text, c "
+      "text, k text, "
+      "m text, w text, h text, key text, doc text, name text, part text, counter text, more text, changes text, kind "
+      "text, "
+      "before text, after text, old_rows text, new_rows text, events text, \"TG_OP\" text);"
+      "select viewgate.capture('public.odd', 'space')");
+  const auto check_odd = [&](const std::string& sql) {
+    writer_.run(sql);
+    for (const char* space : {"a", "b"}) expect_fold_is_table(ledger_, "public.odd", space);
+  };
+  check_odd("insert into odd (id, space, r, t) values (1, 'a', " + forged + ", " + forged + ")");
+  check_odd("update odd set o = 'o', n = 'n'");
+  check_odd("insert into odd (id, space, r, key) select g, 'a', " + forged + ", 'k' from generate_series(2, 4) g");
+  check_odd("update odd set j = 'j', r = null where id < 4");
+  check_odd("update odd set space = 'b' where id = 4");
+  EXPECT_EQ(ledger_.told("a"), "c[1] | u[1] | c[2] c[3] c[4] | u[1] u[2] u[3] | m[4]");
+  EXPECT_EQ(ledger_.told("b"), "c[4]");
+  check_odd("delete from odd where id < 3");
+  if (std::string(GetParam()) == "read committed") check_odd("truncate odd");
+}
+
 TEST(PreparedTransaction, is_numbered_once_it_is_committed_and_holds_up_nobody) {
   PostgresCluster cluster({ledger::Durability::volatile_, {"max_prepared_transactions=4"}});
   SqlLedger ledger(cluster.create_database());

@@ -55,7 +55,7 @@ Records SqlLedger::table(const std::string& name, const std::string& space, cons
       "where c.relation = $1::regclass",
       {name});
   const PgRows rows =
-      session_.query("select jsonb_build_array(" + keys + ")::text, j::text from (select to_jsonb(r) as j from " +
+      session_.query("select jsonb_build_array(" + keys + ")::text, j::text from (select to_jsonb(r.*) as j from " +
                          name + " r where r." + space_column + "::text = $1) x",
                      {space});
   for (const PgRow& row : rows) records[{name, row[0].value()}] = row[1].value();

@@ -102,7 +102,7 @@ void Oracle::fill(const std::vector<std::string>& rows) {
   }
   session_.run("truncate public.sample; insert into public.sample values " + values);
   texts_.clear();
-  for (const PgRow& row : session_.run("select to_jsonb(t)::text from public.sample t order by t.id"))
+  for (const PgRow& row : session_.run("select to_jsonb(t.*)::text from public.sample t order by t.id"))
     texts_.push_back(*row[0]);
 }
 

@@ -17,7 +17,7 @@ ReadPlan plan_of(std::string_view view, std::string_view params, std::string_vie
 TEST(Pushdown, the_views_of_the_demo_are_pushed_down_whole) {
   EXPECT_EQ(
       plan_of("overdrawn", "{}", "{}", "3").query(),
-      R"(select to_jsonb(t)::text from "public"."pgbench_accounts" as t where (t."bid" = '3'::int4) and (t."abalance" < '0'::int4))");
+      R"(select to_jsonb(t.*)::text from "public"."pgbench_accounts" as t where (t."bid" = '3'::int4) and (t."abalance" < '0'::int4))");
   EXPECT_EQ(
       plan_of("watch", R"({"low":-10,"high":10})", R"({"digit":3})", "3").where,
       R"((t."bid" = '3'::int4) and ((t."abalance" <= '10'::int4) and ((t."aid" % '10'::int4) = '3'::int4) and (t."abalance" >= '-10'::int4)))");
