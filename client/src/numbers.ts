@@ -76,13 +76,21 @@ function put(object: object, name: string, value: unknown): void {
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** JSON text of a value that may hold bigints. */
+/** As JSON.stringify, except that a bigint is its digits. */
 export function stringify(value: unknown): string {
-  if (typeof value === 'bigint') return String(value);
-  if (Array.isArray(value)) return `[${value.map(stringify).join()}]`;
-  if (typeof value === 'object' && value !== null && !('toJSON' in value)) {
-    const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${stringify(member)}`).join()}}`;
-  }
-  return JSON.stringify(value) ?? 'null';
+  let hasBigints = false;
+  const markedBy = (mark: string): string => {
+    const marked = (_: string, each: unknown): unknown => {
+      if (typeof each !== 'bigint') return each;
+      hasBigints = true;
+      return mark + String(each);
+    };
+    return JSON.stringify(value, marked) ?? 'null';
+  };
+  const text = markedBy('');
+  if (!hasBigints) return text;
+  // A mark that nothing in it has.
+  let mark = '#';
+  while (text.includes(mark)) mark += '#';
+  return markedBy(mark).replace(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1');
 }

@@ -3,7 +3,7 @@
 
 import { Listeners } from './listeners.js';
 import type { AnyModel, TableNames, TableTypes, Untyped, WritesOf } from './model.js';
-import { encode } from './protocol.js';
+import { stringify } from './numbers.js';
 import type { Mutation, Receipt } from './protocol_write.js';
 import { Item, type Change, type Updated } from './record_set.js';
 import { keyText, type Collection, type Key, type View } from './view.js';
@@ -107,7 +107,7 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
 
   /**
    * The key's text as the view has it. A column whose values are numbers in the view's keys may be given as text, too: an int8 that a
-   * double cannot hold, and every bigint of a mutation that was stored.
+   * double cannot hold.
    */
   private textOf(key: Key): string {
     if (typeof key === 'string') return keyText(key);
@@ -148,7 +148,7 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
     for (const known of [this.over.get(key), this.view.item(key)]) {
       if (known !== undefined && isSame(known.record, record)) return known;
     }
-    return new Item<T>(key, encode(record), () => record);
+    return new Item<T>(key, stringify(record), () => record);
   }
 
   /** Tells what is different for whoever looks here; `base`: what the view has just told. */
@@ -189,7 +189,7 @@ function isInteger(value: unknown): value is string {
 }
 
 function isSame(a: object, b: object): boolean {
-  return a === b || encode(sorted(a)) === encode(sorted(b));
+  return a === b || stringify(sorted(a)) === stringify(sorted(b));
 }
 
 function sorted(record: object): unknown {
@@ -198,7 +198,7 @@ function sorted(record: object): unknown {
 
 function differences<T extends object>(was: Item<T>, is: Item<T>): string[] {
   const before = was.record as Record<string, unknown>;
-  return Object.entries(is.record).flatMap(([name, value]) => (encode(value) === encode(before[name]) ? [] : [name]));
+  return Object.entries(is.record).flatMap(([name, value]) => (stringify(value) === stringify(before[name]) ? [] : [name]));
 }
 
 /** `optimistic(writer, view, { collection: 'cards', key: ['id'] })` */

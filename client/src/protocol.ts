@@ -189,7 +189,7 @@ export type ServerDocument =
   | Ping
   | Drain;
 
-/** A bigint travels as a string: that is how the protocol takes numbers that JavaScript cannot hold. */
+/** A bigint is a string, as the protocol takes those of `params`. What is written keeps its digits: see `stringify`. */
 export function encode(message: unknown): string {
   return JSON.stringify(message, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 }

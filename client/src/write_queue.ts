@@ -1,7 +1,8 @@
 // The mutations of one client in one space, in order, from the call until the receipt: what may be sent, what an answer means. Pure:
 // sending, storing and time are its caller's.
 
-import { bytesOf, compareSequences, encode, type Sequence } from './protocol.js';
+import { parseLossless, stringify } from './numbers.js';
+import { bytesOf, compareSequences, type Sequence } from './protocol.js';
 import type { Mutation, MutationError, Receipt, ReceiptText } from './protocol_write.js';
 
 export interface MutateOptions {
@@ -64,10 +65,32 @@ const depthMax = 32;
 const membersMax = 4096;
 
 /** What the server would not take however the message is numbered, by name; undefined: nothing. */
-export function faultOf(mutations: readonly Mutation[], { requestId, provenance = {} }: MutateOptions): string | undefined {
+export function faultOf(mutations: readonly Mutation[], { requestId, provenance = {}, guard = [] }: MutateOptions): string | undefined {
   if (mutations.length < 1 || mutations.length > mutationsMax) return `mutations: must be 1 to ${mutationsMax}`;
   if (requestId === '' || bytesOf(requestId ?? '') > requestIdBytes) return `requestId: must have 1 to ${requestIdBytes} bytes`;
-  return bytesOf(encode(provenance)) > provenanceBytes ? `provenance: must have at most ${provenanceBytes} bytes` : undefined;
+  if (!Array.isArray(guard)) return 'guard: must be a list of conflict groups';
+  const keyless = mutations.findIndex((mutation) => !Array.isArray(mutation.key));
+  if (keyless >= 0) return `mutations.${keyless}.key: must be a list of the primary key's values`;
+  // What is queued becomes text again and again, and all that comes after it with it: what has none must not get there.
+  const mute = muteOf({ mutations }, 'mutations', 3) ?? muteOf({ provenance }, 'provenance', 0);
+  if (mute !== undefined) return mute;
+  return bytesOf(stringify(provenance)) > provenanceBytes ? `provenance: must have at most ${provenanceBytes} bytes` : undefined;
+}
+
+/** What of a member cannot be said in JSON, and why: a circle, a toJSON or getter that throws. Its path is told so many members deep. */
+function muteOf(holder: object, name: string, depth: number): string | undefined {
+  let value: unknown;
+  try {
+    value = (holder as Record<string, unknown>)[name];
+    stringify(value);
+    return undefined;
+  } catch (error) {
+    for (const member of depth > 0 ? Object.keys(Object(value) as object) : []) {
+      const inside = muteOf(value as object, member, depth - 1);
+      if (inside !== undefined) return `${name}.${inside}`;
+    }
+    return `${name}: must be what JSON can say: ${String(error)}`;
+  }
 }
 
 /** What is too much in a message for a server that takes so many bytes; undefined: nothing. */
@@ -188,7 +211,7 @@ export class WriteQueue {
   /** To be stored of an entry whose text is not final yet. */
   draftOf(entry: Entry): string {
     const draft: StoredEntry = { number: String(entry.number), mutations: this.withBases(entry), options: entry.options };
-    return encode(draft);
+    return stringify(draft);
   }
 
   /** The entry leaves; where its number is free, those after it move up. */
@@ -214,7 +237,7 @@ export class WriteQueue {
 
   private textOf(entry: Entry): string {
     const { requestId, provenance } = entry.options;
-    return encode({
+    return stringify({
       type: 'mutate',
       space: this.space,
       number: String(entry.number),
@@ -229,7 +252,7 @@ export class WriteQueue {
     if (guard === undefined) return mutations;
     return mutations.map((mutation) => {
       const base = (group: string): Sequence | undefined => {
-        const own = this.ownVersions.get(place(mutation.collection, mutation.key, group)) ?? '0';
+        const own = this.ownVersions.get(placeOf(mutation.collection, mutation.key, group)) ?? '0';
         return [own, seen, mutation.bases?.[group] ?? '0'].sort(compareSequences)[2];
       };
       return { ...mutation, bases: Object.fromEntries(guard.map((group) => [group, base(group)])) as Record<string, Sequence> };
@@ -238,15 +261,16 @@ export class WriteQueue {
 
   /** Only of groups that this commit moved: what others did to the rest, the user may not have seen. */
   private noteVersions({ text, sequence }: Receipt): void {
-    const { acknowledgement = [] } = JSON.parse(text) as ReceiptText;
+    const { acknowledgement = [] } = parseLossless(text) as ReceiptText;
     for (const { collection, key, versions = {} } of acknowledgement) {
       for (const [group, version] of Object.entries(versions)) {
-        if (version === sequence) this.ownVersions.set(place(collection, key, group), version);
+        if (version === sequence) this.ownVersions.set(placeOf(collection, key, group), version);
       }
     }
   }
 }
 
-function place(...names: unknown[]): string {
-  return encode(names);
+/** A column of a key has one type, so 7, 7n and '7' are one value of it. */
+function placeOf(collection: string, key: readonly unknown[], group: string): string {
+  return stringify([collection, key.map(String), group]);
 }

@@ -3,6 +3,7 @@
 import type { Client } from './client.js';
 import { Listeners } from './listeners.js';
 import type { AnyModel, MutationOf, Untyped } from './model.js';
+import { parseLossless } from './numbers.js';
 import { compareSequences, type Sequence } from './protocol.js';
 import { decodeWriting, type Mutation, type MutationError, type Receipt, type Receipts } from './protocol_write.js';
 import type { View } from './view.js';
@@ -146,7 +147,7 @@ export class Writer<M extends AnyModel = Untyped> {
     const queue = new WriteQueue(space, last - texts.length);
     this.queues.set(space, queue);
     for (const text of texts) {
-      const { number, mutations, options } = JSON.parse(text) as StoredEntry;
+      const { number, mutations, options } = parseLossless(text) as StoredEntry;
       queue.last = Number(number) - 1;
       const entry = queue.add({ mutations, options: options ?? {}, resolve: () => undefined, reject: () => undefined });
       if (options === undefined) Object.assign(entry, { text, isStored: true, wasSent: true });

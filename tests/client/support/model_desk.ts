@@ -7,7 +7,7 @@ interface Message {
   readonly number: string;
   readonly mutations: readonly {
     readonly kind: 'create' | 'put' | 'update' | 'delete';
-    readonly key: readonly [number];
+    readonly key: readonly [number | string];
     readonly record?: Partial<Account>;
     readonly changed?: Partial<Account>;
     readonly bases?: { readonly record?: string };
@@ -64,7 +64,8 @@ export class Desk {
       return { space, sequence, text: JSON.stringify({ type: 'receipts', space, sequence: String(sequence), receipts }) };
     };
     for (const { kind, key, record, changed, bases } of mutations) {
-      const [id] = key;
+      // As a number or as text, it is one key.
+      const id = Number(key[0]);
       const old = next.get(id);
       const version = this.versions.get(`${space} ${id}`) ?? 0;
       const moved = bases?.record !== undefined && Number(bases.record) < version;
@@ -77,8 +78,12 @@ export class Desk {
       if (kind === 'delete') next.delete(id);
       else next.set(id, { a: 0, b: '', ...(kind === 'update' ? old : {}), ...record, ...changed, id });
     }
-    const acknowledgement = mutations.map(({ key }) => ({ collection: 'accounts', key, versions: { record: String(sequence) } }));
-    for (const { key } of mutations) this.versions.set(`${space} ${key[0]}`, sequence);
+    const acknowledgement = mutations.map(({ key }) => ({
+      collection: 'accounts',
+      key: [Number(key[0])],
+      versions: { record: String(sequence) },
+    }));
+    for (const { key } of mutations) this.versions.set(`${space} ${Number(key[0])}`, sequence);
     states.push(next);
     this.applied.push(`${client} ${number}`);
     return receipt('applied', { acknowledgement });

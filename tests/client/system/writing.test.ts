@@ -3,10 +3,12 @@
 
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { connect, optimistic, writer, type Client, type MutationRejected, type Optimistic, type SocketConstructor, type Writer } from '../../../client/src/index.js';
+import { connect, optimistic, parseLossless, writer, type Client, type MutationRejected, type Optimistic, type SocketConstructor, type Writer } from '../../../client/src/index.js';
 import { eventually } from '../support/fake_server.js';
 import { Random, seeds } from '../support/random.js';
 import { Stack } from '../support/stack.js';
@@ -178,5 +180,31 @@ print(json.dumps(receipts))`;
     expect(first).toMatchObject({ outcome: 'applied', number: '1', client: 'importer' });
     expect(second).toEqual(first);
     await eventually('it is seen', () => cards.view.get([card.id])?.title === card.title);
+  });
+
+  it('case_31_what_is_read_from_jsonb_and_written_back_is_stored_as_it_was', async () => {
+    const file = join(stack.folder, 'documents.sql');
+    const demo = readFileSync(fileURLToPath(new URL('../../../demo/model.sql', import.meta.url)), 'utf8');
+    const documents = `
+      create table documents (id bigint primary key, small smallint, meta jsonb);
+      create view all_documents as select id, small, meta from documents;
+      create policy readers on all_documents using (true);
+      create policy work on documents for all using (true) with check (true);`;
+    writeFileSync(file, demo + documents);
+    await stack.applyModel(file);
+    const token = (): Promise<string> => stack.personToken('ada', 'lead');
+    const client = connect({ url: stack.socketUrl, token, parse: parseLossless, WebSocket: Breakable as unknown as SocketConstructor });
+    clients.push(client);
+    const view = client.subscribe<{ id: bigint; small: number | bigint; meta: object }>('all_documents', { space: 'documents' });
+    const write = optimistic(writer(client), view, { collection: 'documents', key: ['id'] });
+    await view.whenReady();
+    const id = 9007199254740993n;
+    await write.create({ id, small: 7n, meta: { big: id, price: 1.5, list: [-id], note: 'a' } });
+    await eventually('it is there', () => view.has([id]) && !write.isPending([id]));
+    await write.update([id], { meta: { ...view.get([id])?.meta, note: 'b' } });
+    await eventually('it is changed', () => view.text([id])?.includes('"b"') === true);
+    expect(JSON.stringify(view.text([id])).replace(/\s/g, '')).toBe(
+      JSON.stringify(`{"id":${id},"small":7,"meta":{"big":${id},"list":[-${id}],"note":"b","price":1.5}}`),
+    );
   });
 });

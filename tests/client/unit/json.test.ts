@@ -33,6 +33,13 @@ describe('slices of JSON text', () => {
     expect(stringify({ n: 9007199254740993n, list: [1n, 'x', null] })).toBe('{"n":9007199254740993,"list":[1,"x",null]}');
   });
 
+  it('what_is_written_is_what_the_built_in_writer_writes_and_bigints_besides', () => {
+    const odd = [, 1, () => 1, Symbol('x'), undefined, new String('s'), new Date(0), { toJSON: () => ({ n: 1n }) }];
+    const value = { odd, '#1': '#2', '##': -3n, f: (): void => undefined, u: undefined };
+    expect(stringify(value)).toBe('{"odd":[null,1,null,null,null,"s","1970-01-01T00:00:00.000Z",{"n":1}],"#1":"#2","##":-3}');
+    expect([stringify(7n), stringify('7'), stringify(undefined)]).toEqual(['7', '"7"', 'null']);
+  });
+
   it('a_decimal_that_a_double_would_change_stays_text', () => {
     expect(parseLossless('[1.5, 1.10, 1e400, 0.1, 12345678901234567890.10]')).toEqual([
       1.5,

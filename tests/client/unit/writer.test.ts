@@ -297,7 +297,6 @@ describe('writing', () => {
     void first.accounts.update([7n], { a: 3 });
     const see = (accounts: Optimistic<Account>): unknown => [[...accounts.items()].map(({ key }) => key), accounts.get([7]), accounts.isPending(['7'])];
     expect(see(first.accounts)).toEqual([['[7]'], { id: 7, a: 3, b: 'y' }, true]);
-    // A stored mutation has its bigints as text.
     const second = open(kept);
     // Its first set may be one of before the record was made.
     await eventually('it is seen again', () => second.accounts.view.has([7]));

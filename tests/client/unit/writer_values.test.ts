@@ -1,0 +1,161 @@
+// Goal: what a mutation says is what is stored and shown: every digit, every column, and nothing that has no text.
+// Method: as in writer.test.ts, real sockets to a gateway in memory; what goes over them is read as text.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import {
+  connect,
+  optimistic,
+  writer,
+  type Client,
+  type MutationRejected,
+  type MutationStore,
+  type Optimistic,
+  type SocketConstructor,
+  type Writer,
+} from '@viewgate/client';
+import { FakeServer, eventually } from '../support/fake_server.js';
+import type { Account } from '../support/model_gateway.js';
+import { WriteQueue } from '../../../client/src/write_queue.js';
+
+type Record = Account & { readonly meta?: unknown };
+
+let server: FakeServer;
+let url: string;
+let sent: string[] = [];
+const clients: Client[] = [];
+
+class Recorded extends WebSocket {
+  override send(data: string): void {
+    sent.push(data);
+    super.send(data);
+  }
+}
+
+/** Its mutations as they went out. */
+const mutations = (): string[] => sent.filter((text) => text.startsWith('{"type":"mutate"')).map((text) => text.slice(text.indexOf('"mutations"')));
+
+function open(store?: MutationStore): { client: Client; write: Writer; accounts: Optimistic<Record> } {
+  const client = connect({ url, token: () => 'token', WebSocket: Recorded as unknown as SocketConstructor });
+  clients.push(client);
+  const write = writer(client, { patience: 200, ...(store && { store }) });
+  const view = client.subscribe<Record>('above', { space: '1', params: { low: -10 } });
+  return { client, write, accounts: optimistic<Record>(write, view, { collection: 'accounts', key: ['id'] }) };
+}
+
+beforeEach(async () => {
+  sent = [];
+  server = new FakeServer(12);
+  url = await server.listen();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await server.close();
+});
+
+describe('what has no text', () => {
+  it('is_rejected_by_name_and_stops_nothing_that_comes_after_it', async () => {
+    const saved: string[][] = [];
+    const store: MutationStore = {
+      client: 'tab-1',
+      stored: [],
+      save: (_, last, texts) => {
+        saved.push([String(last), ...texts]);
+        return Promise.resolve();
+      },
+    };
+    const { accounts, write } = open(store);
+    await accounts.view.whenReady();
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    const throwing = {
+      toJSON: (): never => {
+        throw new Error('not today');
+      },
+    };
+    const told: string[] = [];
+    write.onRejected(({ reason, message }) => told.push(`${reason} ${message.split(':')[0]}`));
+    const guarded = { guard: ['record'] };
+    const asked = [
+      accounts.update([1], { meta: circle }),
+      accounts.update([1], { meta: circle }, guarded),
+      accounts.create({ id: 3, a: 1, b: 'x', meta: throwing }),
+      accounts.delete([circle]),
+      accounts.update([1], { a: 1 }, { provenance: circle }),
+      accounts.update([1], { a: 1 }, { guard: 'record' as never }),
+      accounts.update(undefined as never, { a: 1 }),
+    ];
+    const reasons = await Promise.all(asked.map((each) => each.then(() => 'applied', (error: MutationRejected) => error.reason)));
+    expect(reasons).toEqual(asked.map(() => 'bad_request'));
+    const names = ['mutations.0.changed.meta', 'mutations.0.changed.meta', 'mutations.0.record.meta', 'mutations.0.key.0', 'provenance', 'guard', 'mutations.0.key'];
+    expect(told).toEqual(names.map((name) => `bad_request ${name}`));
+    expect([write.unanswered, [...accounts.items()].length, saved]).toEqual([0, 0, []]);
+    expect((await accounts.create({ id: 5, a: 1, b: 'x' })).outcome).toBe('applied');
+    expect((await accounts.update([5], { a: 2 }, guarded)).outcome).toBe('applied');
+  });
+});
+
+describe('numbers', () => {
+  it('case_31_a_bigint_goes_out_as_its_digits_however_deep_it_is', async () => {
+    const { accounts } = open();
+    await accounts.view.whenReady();
+    const meta = { big: 9007199254740993n, list: [-1n, '#1', { '##2': 3 }], note: 'b' };
+    await accounts.create({ id: 5, a: 1, b: 'x', meta });
+    await accounts.update([5n], { meta: 12345678901234567890n }, { provenance: { of: 9007199254740993n } });
+    expect(mutations()).toEqual([
+      '"mutations":[{"kind":"create","collection":"accounts","key":[5],"record":{"id":5,"a":1,"b":"x","meta":{"big":9007199254740993,"list":[-1,"#1",{"##2":3}],"note":"b"}}}]}',
+      '"mutations":[{"kind":"update","collection":"accounts","key":[5],"changed":{"meta":12345678901234567890}}],"provenance":{"of":9007199254740993}}',
+    ]);
+  });
+
+  it('case_31_a_bigint_that_waits_for_its_receipt_outlives_a_reload_with_all_digits', async () => {
+    let stored: MutationStore['stored'] = [];
+    const store = (): MutationStore => ({
+      client: 'tab-1',
+      stored,
+      save: (space, last, texts) => {
+        stored = [{ space, last, texts }];
+        return Promise.resolve();
+      },
+    });
+    const first = open(store());
+    await first.accounts.view.whenReady();
+    first.client.close();
+    void first.accounts.create({ id: 5, a: 1, b: 'x' });
+    // Behind another one and guarded: what is stored of it is no message yet.
+    void first.accounts.update([5], { meta: { big: 9007199254740993n } }, { guard: ['record'] });
+    await eventually('both are stored', () => stored[0]?.texts.length === 2);
+    const second = open(store());
+    expect([...second.write.pending()].map(({ mutation }) => 'changed' in mutation && mutation.changed)).toEqual([false, { meta: { big: 9007199254740993n } }]);
+    await eventually('all is answered', () => second.write.unanswered === 0);
+    expect(mutations().filter((text) => text.includes('update'))[0]).toContain('"changed":{"meta":{"big":9007199254740993}}');
+  });
+
+  it('an_own_change_counts_as_seen_however_its_key_was_given', () => {
+    const entry = { resolve: (): void => undefined, reject: (): void => undefined };
+    const update = (key: unknown) => ({ kind: 'update', collection: 'accounts', key: [key], changed: {} }) as const;
+    for (const key of [9007199254740993n, '9007199254740993']) {
+      const queue = new WriteQueue('1');
+      queue.add({ ...entry, mutations: [update(9007199254740993n)], options: {} });
+      const text = '{"acknowledgement":[{"collection":"accounts","key":[9007199254740993],"versions":{"record":"5"}}]}';
+      queue.received({ client: 'c', number: '1', sequence: '5', outcome: 'applied', text });
+      queue.add({ ...entry, mutations: [update(key)], options: { guard: ['record'], seen: '2' } });
+      expect(queue.settle()[0]?.text).toContain('"bases":{"record":"5"}');
+    }
+  });
+
+  it('what_somebody_else_did_to_another_group_of_the_record_does_not_count_as_seen', () => {
+    const queue = new WriteQueue('1');
+    const mutation = { kind: 'update', collection: 'cards', key: [1], changed: {} } as const;
+    const entry = { mutations: [mutation], resolve: (): void => undefined, reject: (): void => undefined };
+    queue.add({ ...entry, options: {} });
+    queue.settle();
+    // The own commit 5 moved `position`; `plan` moved at 4, by somebody else, after the user looked at 2.
+    const text = '{"acknowledgement":[{"collection":"cards","key":[1],"versions":{"plan":"4","position":"5"}}]}';
+    queue.received({ client: 'c', number: '1', sequence: '5', outcome: 'applied', text });
+    queue.add({ ...entry, options: { guard: ['plan', 'position'], seen: '2' } });
+    const [settled] = queue.settle();
+    expect(settled?.text).toContain('"bases":{"plan":"2","position":"5"}');
+  });
+});
