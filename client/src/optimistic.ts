@@ -25,6 +25,8 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
   /** By key: what is seen instead of the view's record; undefined: nothing. */
   private over = new Map<string, Item<T> | undefined>();
   private readonly ends: (() => void)[];
+  /** The view's columns, as soon as a record of it was seen. */
+  private columns: readonly string[] = [];
   /** Which columns of the key are numbers, as soon as a key of the view was seen. */
   private numeric: readonly boolean[] | undefined;
 
@@ -116,6 +118,8 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
   }
 
   private overlay(): Map<string, Item<T> | undefined> {
+    const [known] = this.view.items();
+    if (known !== undefined) this.columns = Object.keys(known.record);
     const records = new Map<string, T | undefined>();
     for (const { space, mutation } of this.writer.pending()) {
       if (space !== this.view.space || mutation.collection !== this.options.collection) continue;
@@ -136,7 +140,7 @@ export class Optimistic<T extends object, W extends TableTypes = WritesOf<T, Unt
         return before && { ...before, ...mutation.changed };
       default: {
         const key = Object.fromEntries(this.options.key.map((name, i) => [name, before?.[name] ?? mutation.key[i]]));
-        const absent = Object.fromEntries(Object.keys(before ?? {}).map((name) => [name, null]));
+        const absent = Object.fromEntries((before ? Object.keys(before) : this.columns).map((name) => [name, null]));
         return { ...absent, ...mutation.record, ...key } as T;
       }
     }

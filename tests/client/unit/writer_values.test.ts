@@ -7,6 +7,7 @@ import {
   connect,
   optimistic,
   writer,
+  type Change,
   type Client,
   type MutationRejected,
   type MutationStore,
@@ -157,5 +158,38 @@ describe('numbers', () => {
     queue.add({ ...entry, options: { guard: ['plan', 'position'], seen: '2' } });
     const [settled] = queue.settle();
     expect(settled?.text).toContain('"bases":{"plan":"2","position":"5"}');
+  });
+});
+
+describe('what shows before the server has said it', () => {
+  it('a_column_that_is_left_out_is_null_as_it_will_be', async () => {
+    const { accounts, client } = open();
+    await accounts.view.whenReady();
+    await accounts.create({ id: 1, a: 1, b: 'x' });
+    await eventually('it is seen', () => accounts.view.has([1]));
+    client.close();
+    void accounts.create({ id: 2, a: 1 } as never);
+    void accounts.put({ id: 3, b: 'x' } as never);
+    expect([accounts.get([2]), accounts.get([3])]).toEqual([
+      { id: 2, a: 1, b: null },
+      { id: 3, a: null, b: 'x' },
+    ]);
+  });
+
+  it('what_goes_on_showing_is_not_told_again_when_something_else_changes', async () => {
+    const { accounts, write } = open();
+    await accounts.view.whenReady();
+    await accounts.create({ id: 1, a: 1, b: 'x' });
+    await eventually('it is seen', () => accounts.view.has([1]) && !accounts.isPending([1]));
+    const told: Change<Record>[] = [];
+    accounts.subscribe((change) => told.push(change));
+    server.ledger.desk.lost = 1;
+    void accounts.update([1], { a: 2 });
+    expect(told.flatMap(({ updated }) => updated).map(({ after }) => after.record.a)).toEqual([2]);
+    // Its own answer is lost, so it is pending while others come and go.
+    await accounts.create({ id: 2, a: 1, b: 'x' });
+    await accounts.update([2], { a: 3 });
+    await eventually('all is answered', () => write.unanswered === 0 && !accounts.isPending([1]));
+    expect(told.flatMap(({ updated }) => updated).filter(({ before, after }) => before === after)).toEqual([]);
   });
 });
