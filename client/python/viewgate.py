@@ -20,6 +20,7 @@ import websockets
 
 SUBPROTOCOL = "viewgate.v1"
 NEVER = {1002, 1003, 1007, 1009, 4000, 4003, 4005, 4010}  # close codes that are decisions
+AUTH_REQUIRED = 4001  # the close code for a token that the server does not take
 LARGEST_MESSAGE = 64 * 1024 * 1024
 SETTLED = 10.0  # seconds after `ready`: what ends a connection then is the first break in a row
 
@@ -30,6 +31,10 @@ class Refused(Exception):
     def __init__(self, code, message, connection=None):
         super().__init__(f"{code}: {message}")
         self.code, self.connection = code, connection
+
+
+class TokenRefused(Refused):
+    """A fresh token was refused, and the one that was asked for after it, too. Whoever has a better one calls `follow` again."""
 
 
 class Misfit(Exception):
@@ -66,7 +71,7 @@ class LiveView:
         self.subscription = {"type": "subscribe", "space": space, "view": view, "params": params or {}}
         self.records, self.sequence = {}, 0
         self.context = self.position = None
-        self._attempts = 0
+        self._attempts = self._refused_tokens = 0
         self._ready_at = None
         self._wait = None
 
@@ -88,7 +93,16 @@ class LiveView:
             except websockets.ConnectionClosed as closed:
                 if closed.code in NEVER:
                     raise Refused(closed.code, closed.reason) from closed
+                if closed.code == AUTH_REQUIRED:
+                    self._token_refused(closed)
             await asyncio.sleep(self._delay())
+
+    def _token_refused(self, closed):
+        """The first may have ended on its way."""
+        self._refused_tokens += 1
+        if self._refused_tokens > 1:
+            self._refused_tokens = 0
+            raise TokenRefused(closed.code, closed.reason) from closed
 
     def _delay(self):
         told, self._wait = self._wait, None
@@ -111,6 +125,7 @@ class LiveView:
                     document = loads(line)
                     if document["type"] == "welcome":
                         silence = 2 * document["heartbeat"]
+                        self._refused_tokens = 0
                         cursor = {"cursor": self.cursor} if self.cursor else {}
                         await self._send(socket, {**self.subscription, "id": "view", **cursor})
                     elif document["type"] == "ping":

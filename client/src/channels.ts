@@ -124,8 +124,7 @@ export class Channels<M extends Member> {
 
   leave(channel: Channel, member: M): void {
     channel.members.delete(member);
-    if (channel.members.size > 0) return;
-    for (const [id, other] of this.byId) if (other === channel) this.closeChannel(id, channel);
+    if (channel.members.size === 0) this.closeEverywhere(channel);
   }
 
   /** The member asks to go on from what it shows. */
@@ -239,9 +238,13 @@ export class Channels<M extends Member> {
     else this.releaseWhatIsFree(space);
   }
 
+  private closeEverywhere(channel: Channel): void {
+    for (const [id, other] of this.byId) if (other === channel) this.closeChannel(id, channel);
+  }
+
   private giveUp(channel: Channel, reason: string): void {
     const members = [...channel.members] as M[];
-    for (const [id, other] of this.byId) if (other === channel) this.closeChannel(id, channel);
+    this.closeEverywhere(channel);
     this.told.gaveUp(members, reason);
   }
 

@@ -230,6 +230,8 @@ export class Machine {
     const retry = retryAfter(code);
     const told = this.returnAfter;
     this.left();
+    // Once for a row of them: the next token may be the same one.
+    if (code === 4001 && this.closedBy !== code) this.reportOf('auth_required', 'the token was refused');
     this.closedBy = code;
     if (retry === 'never') {
       this.enterPhase('denied');

@@ -158,7 +158,7 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
     return this.subscription.error;
   }
 
-  /** Resolves when there is a set to see, be it a stored one; rejects if there never will be. */
+  /** Resolves when there is a set to see, be it a stored one; rejects if there never will be: `code` says why, as that of `error`, or the status. */
   whenReady(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.waiters.push({ resolve, reject });
@@ -199,7 +199,7 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
     const isOver = status === 'denied' || status === 'failed' || status === 'closed';
     const isReady = this.subscription.shown && status !== 'closed';
     if (!isReady && !isOver) return;
-    const why = new Error(error?.message ?? `the view ${this.name} is ${status}`);
+    const why = Object.assign(new Error(error?.message ?? `the view ${this.name} is ${status}`), { code: error?.code ?? status });
     for (const { resolve, reject } of this.waiters.splice(0)) isReady ? resolve() : reject(why);
   }
 }

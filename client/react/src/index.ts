@@ -32,7 +32,9 @@ import {
   type ViewNames,
   type ViewStatus,
 } from '@viewgate/client';
-import { Leases } from './leases.js';
+import { Leases, type ViewError } from './leases.js';
+
+export type { ViewError } from './leases.js';
 
 interface Provided {
   readonly client: Client;
@@ -85,8 +87,8 @@ export interface ViewResult<T> {
   readonly status: ViewStatus;
   /** There is a set to see. */
   readonly isReady: boolean;
-  /** Why it is `denied` or `failed`, also where that came later. */
-  readonly error: Error | undefined;
+  /** Why it is `denied` or `failed`, also where that came later; `code` is for programs. */
+  readonly error: ViewError | undefined;
 }
 
 /**

@@ -5,10 +5,13 @@ import type { Client, View } from '@viewgate/client';
 /** A view that nobody holds is closed after so many milliseconds: StrictMode and Suspense let go and come back. */
 const linger = 5_000;
 
+/** `code`: that of the view's `error`, or its status. */
+export type ViewError = Error & { readonly code: string };
+
 export class Lease<T> {
   /** Until there is a set, or an end. */
   private settling: Promise<void> | undefined;
-  private lastError: Error | undefined;
+  private lastError: ViewError | undefined;
   private wasReady = false;
   private holders = 0;
   private isAwaited = false;
@@ -29,12 +32,13 @@ export class Lease<T> {
   }
 
   /** Why there will be none, or why the one that there is gets no commits any more; the same object until that is another. */
-  get error(): Error | undefined {
+  get error(): ViewError | undefined {
     const { status, error, name } = this.view;
     const isOver = status === 'denied' || status === 'failed' || (status === 'closed' && !this.wasReady);
     if (!isOver) return undefined;
     const message = error?.message ?? `the view ${name} is ${status}`;
-    if (this.lastError?.message !== message) this.lastError = new Error(message);
+    const code = error?.code ?? status;
+    if (this.lastError?.message !== message || this.lastError.code !== code) this.lastError = Object.assign(new Error(message), { code });
     return this.lastError;
   }
 

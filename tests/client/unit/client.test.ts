@@ -336,12 +336,14 @@ describe('a client', () => {
     const view = client.subscribe('overdrawn', { space: '1' });
     const ready = view.whenReady();
     client.close();
-    await expect(ready).rejects.toThrow('closed');
+    await expect(ready).rejects.toMatchObject({ message: expect.stringContaining('closed') as string, code: 'closed' });
     expect(client.status).toBe('closed');
     client.retry();
     await view.whenReady();
     // Ready may be a commit behind the head; what is missing follows.
     await eventually('it is live', () => view.status === 'live');
+    const large = client.subscribe('above', { space: '1', params: { low: 'x'.repeat(70_000) } }).whenReady();
+    await expect(large).rejects.toMatchObject({ message: 'more than 65536 bytes', code: 'too_large' });
   });
 });
 

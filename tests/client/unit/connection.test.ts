@@ -217,6 +217,22 @@ describe('the connection', () => {
     expect(delays).toEqual([500, 2_000, 4_000, 8_000]);
   });
 
+  it('a_token_that_is_refused_is_told_once_for_a_row_of_refusals', () => {
+    const recorder = new Recorder().step({ type: 'start' }).step({ type: 'token', token: 'bad' }).step({ type: 'opened' });
+    const refuse = (): void => {
+      recorder.step({ type: 'closed', code: 4001 });
+      recorder.ring('reconnect').step({ type: 'token', token: 'bad' }).step({ type: 'opened' });
+    };
+    for (let i = 0; i < 4; ++i) refuse();
+    expect(recorder.errors()).toEqual(['auth_required']);
+    recorder.message(welcome);
+    expect(recorder.machine.phase).toBe('online');
+    // One that has ended is not refused: a fresh one is asked for.
+    recorder.step({ type: 'closed', code: 4004 }).back();
+    for (let i = 0; i < 2; ++i) refuse();
+    expect(recorder.errors()).toEqual(['auth_required', 'auth_required']);
+  });
+
   it('case_22_tokens_shorter_than_the_warning_are_refreshed_at_half_their_life_and_not_in_a_loop', () => {
     const recorder = new Recorder().online();
     for (let i = 0; i < 3; ++i) {

@@ -87,7 +87,48 @@ except Stop:
     print(json.dumps(waits))
 `;
 
+/** The close code of each connection in turn, W for one that is welcomed; how often it connected, and what ended it. */
+const closes = `
+import asyncio, sys, types
+sys.dont_write_bytecode = True
+class Closed(Exception):
+    def __init__(self, code):
+        self.code, self.reason = code, "no"
+fake = types.ModuleType("websockets")
+fake.InvalidHandshake, fake.ConnectionClosed = type("Never", (Exception,), {}), Closed
+sys.modules["websockets"] = fake
+sys.path.insert(0, sys.argv[1])
+import viewgate
+ends, tokens = sys.argv[2].split(), []
+class Socket:
+    async def __aenter__(self): return self
+    async def __aexit__(self, *error): pass
+    async def send(self, text): pass
+    async def recv(self):
+        if ends[0] == "W":
+            ends.pop(0)
+            return '{"type":"welcome","principal":"ada","heartbeat":20}'
+        raise Closed(int(ends.pop(0)))
+fake.connect = lambda url, **options: Socket()
+async def sleep(seconds): pass
+viewgate.asyncio.sleep = sleep
+async def main():
+    async for change in viewgate.LiveView("url", lambda: tokens.append(1) or "token", "view", "space").follow(): pass
+try:
+    asyncio.run(main())
+except viewgate.Refused as refused:
+    print(type(refused).__name__, refused.code, len(tokens))
+`;
+
 describe('the Python client', () => {
+  it('a_token_that_is_refused_twice_in_a_row_is_told_by_name', () => {
+    const end = (codes: string): string => execFileSync('/usr/bin/python3', ['-c', closes, folder, codes], { encoding: 'utf8' }).trim();
+    expect(end('4001 4001 1006')).toBe('TokenRefused 4001 2');
+    // One that ends while it is in use is no row, and a broken link says nothing of it.
+    expect(end('4001 1006 W 4001 W 1006 4001 4001')).toBe('TokenRefused 4001 6');
+    expect(end('1006 4003')).toBe('Refused 4003 2');
+  });
+
   it('a_set_that_never_fits_is_read_anew_at_a_slower_and_slower_pace', () => {
     const twice = { type: 'commit', channel: 'c', sequence: '10', position: 'p', events: [{ ...entered, key: [1] }] };
     const input = [...set(5), twice].map((document) => JSON.stringify(document)).join('\n');

@@ -209,12 +209,12 @@ describe('the hooks', () => {
   it('a_view_that_is_refused_later_says_so_and_a_client_that_is_started_again_has_no_error_left', async () => {
     const Size = (): ReactElement => {
       const { items, isReady, status, error } = useView<Account>('above', { space: '1', params: { low: -5 } });
-      return createElement('b', null, `${status} ${isReady} ${items.length > 0} ${error?.message ?? 'none'}`);
+      return createElement('b', null, `${status} ${isReady} ${items.length > 0} ${error === undefined ? 'none' : `${error.code}: ${error.message}`}`);
     };
     show(createElement(Size));
     await eventually('it is live', () => container.textContent === 'live true true none');
     server.say('{"type":"unsubscribed","id":"s1","reason":"forbidden"}');
-    await eventually('it is refused', () => container.textContent === 'denied false false not allowed any more');
+    await eventually('it is refused', () => container.textContent === 'denied false false forbidden: not allowed any more');
     server.end(1009);
     await eventually('the connection is refused, too', () => client.status === 'denied');
     show(createElement('p'));
@@ -223,7 +223,7 @@ describe('the hooks', () => {
     show(createElement(Size));
     await eventually('another one is live', () => container.textContent === 'live true true none');
     server.end(1009);
-    await eventually('the set stays', () => container.textContent === 'denied true true the view above is denied');
+    await eventually('the set stays', () => container.textContent === 'denied true true denied: the view above is denied');
     client.retry();
     await eventually('it is live again', () => container.textContent === 'live true true none');
   });
