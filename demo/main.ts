@@ -11,6 +11,7 @@ const shownRows = 60;
 
 const pill = part('#connection');
 const pillText = part('#connection-text');
+const pillWait = part('#connection-wait');
 const size = part('#size');
 const sequence = part('#sequence');
 const lag = part('#lag');
@@ -123,6 +124,10 @@ function drawPill(): void {
   const [state, text] = connectionState();
   pill.dataset['state'] = state;
   if (pillText.textContent !== text) pillText.textContent = text;
+  // Apart from the status, which is read aloud whenever it changes.
+  const left = open?.client.retryIn;
+  const wait = state !== 'offline' || left === undefined ? '' : `again in ${(left / 1_000).toFixed(1)} s`;
+  if (pillWait.textContent !== wait) pillWait.textContent = wait;
 }
 
 function connectionState(): [string, string] {
@@ -136,10 +141,8 @@ function connectionState(): [string, string] {
     case 'bootstrapping':
     case 'connecting':
       return ['connecting', view.status === 'connecting' ? 'connecting' : 'reading the view'];
-    case 'offline': {
-      const left = client.retryIn;
-      return ['offline', left === undefined ? 'reconnecting …' : `offline · again in ${(left / 1_000).toFixed(1)} s`];
-    }
+    case 'offline':
+      return ['offline', client.retryIn === undefined ? 'reconnecting …' : 'offline'];
     default:
       return ['denied', view.error?.message ?? (client.lastClose === undefined ? view.status : closeName(client.lastClose))];
   }

@@ -42,6 +42,7 @@ export class Columns {
 
   draw(isReady: boolean): void {
     const before = this.positions();
+    const focused = document.activeElement;
     const kept = new Set<string>();
     for (const { cards, body, count, empty } of this.columns) {
       count.textContent = isReady ? String(cards.size) : '';
@@ -61,6 +62,8 @@ export class Columns {
       this.drawn.delete(key);
       this.sayGoodbye(element);
     }
+    // An element that is put elsewhere loses the focus.
+    if (focused instanceof HTMLElement && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
     this.animate(before);
     this.wasReady ||= isReady;
   }
@@ -69,7 +72,7 @@ export class Columns {
     const section = document.createElement('section');
     section.className = 'column';
     section.setAttribute('aria-labelledby', `list-${id}`);
-    section.innerHTML = `<h2 id="list-${id}">${name} <span class="count"></span></h2><div class="cards" role="list"></div><p class="empty"></p>`;
+    section.innerHTML = `<h2 id="list-${id}">${name} <span class="count"></span></h2><div class="cards" role="group" aria-labelledby="list-${id}"></div><p class="empty"></p>`;
     const body = section.querySelector('.cards') as HTMLElement;
     section.addEventListener('dragover', (event) => {
       if (this.dragged === undefined) return;
@@ -134,7 +137,10 @@ export class Columns {
     element.addEventListener('animationend', () => element.classList.remove('enters', 'changed'));
     element.tabIndex = 0;
     element.draggable = true;
-    element.setAttribute('role', 'listitem');
+    // It opens, as a button does; what it holds is in its label.
+    element.setAttribute('role', 'button');
+    element.setAttribute('aria-haspopup', 'dialog');
+    element.setAttribute('aria-describedby', 'card-help');
     element.innerHTML =
       '<h3></h3><p class="note"></p><p class="facts"><span class="avatar"></span><span class="priority"></span><span class="due"></span><span class="wait" title="not confirmed yet">…</span></p>';
     const card = (): Card | undefined => this.cards.get(key);
@@ -144,7 +150,10 @@ export class Columns {
     };
     element.addEventListener('click', () => act((found) => this.actions.open(found)));
     element.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter') act((found) => this.actions.open(found));
+      if (event.key === 'Enter' || event.key === ' ') {
+        event.preventDefault();
+        act((found) => this.actions.open(found));
+      }
       const moves: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
       const move = moves[event.key];
       if (move === undefined) return;

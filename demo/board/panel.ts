@@ -17,7 +17,11 @@ export function preparePanel(reconnect: () => void): void {
     toggle.setAttribute('aria-expanded', String(isOpen));
   };
   show(!narrow.matches);
-  toggle.addEventListener('click', () => show(panel.hidden));
+  toggle.addEventListener('click', () => {
+    show(panel.hidden);
+    // Where it is narrow, the panel is below the lists.
+    if (!panel.hidden && narrow.matches) panel.scrollIntoView();
+  });
   part<HTMLInputElement>('#offline').addEventListener('change', (event) => {
     Line.cut((event.target as HTMLInputElement).checked);
     if (!Line.isCut) reconnect();
@@ -103,9 +107,11 @@ export function drawConnection(client: Client, view: View<Card>, write: Writer):
   const left = client.retryIn;
   const unsent = write.unanswered;
   let text = client.degraded ? 'the database is away' : texts[view.status] ?? view.status;
-  if (view.status === 'offline' && left !== undefined && !Line.isCut) text += ` · again in ${(left / 1_000).toFixed(1)} s`;
   if (view.status === 'offline' && unsent > 0) text += ` · ${unsent} waiting`;
   setText(part('#connection-text'), text);
+  // Apart from the status, which is read aloud whenever it changes.
+  const isCounted = view.status === 'offline' && left !== undefined && !Line.isCut;
+  setText(part('#connection-wait'), isCounted ? `again in ${(left / 1_000).toFixed(1)} s` : '');
 }
 
 /** What a person is told about a change that was taken back. */

@@ -151,6 +151,41 @@ describe('the board', () => {
     await column(ben, 'done').locator('h3', { hasText: title }).waitFor(bound);
     await column(ada, 'done').locator('h3', { hasText: title }).waitFor(bound);
     await isConfirmed(ben);
+    // It is the same card that the next key moves.
+    const isFocused = (): Promise<unknown> =>
+      ben.waitForFunction((t) => document.activeElement?.querySelector('h3')?.textContent === t, title, bound);
+    await isFocused();
+    await ben.keyboard.press('Alt+ArrowLeft');
+    await column(ada, 'review').locator('h3', { hasText: title }).waitFor(bound);
+    await isFocused();
+    await ben.keyboard.press('Alt+ArrowRight');
+    await column(ada, 'done').locator('h3', { hasText: title }).waitFor(bound);
+    await isConfirmed(ben);
+    await isFocused();
+    await ben.keyboard.press('Space');
+    await ben.locator('#card-dialog[open]').waitFor(bound);
+  });
+
+  it('what_is_read_aloud_of_the_connection_changes_with_its_state_and_not_with_every_tick', async () => {
+    const dan = await signIn('dan');
+    await dan.evaluate(() => {
+      globalThis.moves = [];
+      const status = document.querySelector('#connection [role="status"]') as HTMLElement;
+      new MutationObserver(() => globalThis.moves.push({ title: status.textContent ?? '', kind: 'status', sequence: '' })).observe(status, {
+        childList: true,
+        characterData: true,
+        subtree: true,
+      });
+    });
+    await dan.route('**/token?person=*', (route) => route.abort());
+    await stack.killGateway();
+    const waits = new Set<string>();
+    await eventually('the wait is counted down', async () => waits.add((await dan.locator('#connection-wait').textContent()) ?? '').size > 4, 60_000);
+    const said = await dan.evaluate(() => globalThis.moves.map(({ title }) => title));
+    expect(said.slice(said.indexOf('offline'))).toEqual(['offline']);
+    await stack.startGateway();
+    await dan.unroute('**/token?person=*');
+    await isLive(dan);
   });
 
   it('the_escape_key_changes_nothing_of_a_card_and_makes_none', async () => {
@@ -312,6 +347,44 @@ describe('the board', () => {
     await dan.waitForFunction((t) => [...globalThis.board.cards.items()].some((item) => item.record.title === t && 'due' in item.record && item.record['due'] === '2031-01-02'), title, bound);
   });
 
+  it.each(['light', 'dark'] as const)('in_%s_every_text_can_be_told_from_what_is_behind_it', async (colorScheme) => {
+    const page = await signIn('ada', { colorScheme, reducedMotion: 'reduce' });
+    const faint = await page.evaluate(() => {
+      const painted = document.createElement('canvas').getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
+      /** The colours on each other, as they are painted. */
+      const paint = (colours: readonly string[]): number[] => {
+        for (const colour of colours) {
+          painted.fillStyle = colour;
+          painted.fillRect(0, 0, 1, 1);
+        }
+        return [...painted.getImageData(0, 0, 1, 1).data].slice(0, 3);
+      };
+      const light = (rgb: readonly number[]): number => {
+        const [r = 0, g = 0, b = 0] = rgb.map((value) => (value / 255 <= 0.03928 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const contrastOf = (element: Element): number => {
+        const behind: string[] = [];
+        let opacity = 1;
+        for (let each: Element | null = element; each !== null; each = each.parentElement) {
+          const style = getComputedStyle(each);
+          behind.unshift(style.backgroundColor);
+          opacity *= Number(style.opacity);
+        }
+        const ground = paint(behind);
+        const text = paint([`rgb(${ground.join()})`, getComputedStyle(element).color]).map((value, i) => value * opacity + (ground[i] ?? 0) * (1 - opacity));
+        const [a, b] = [light(ground), light(text)];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      };
+      const isText = (element: Element): boolean =>
+        [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && (node.textContent ?? '').trim() !== '');
+      return [...document.querySelectorAll('header *, main *, #panel *')]
+        .filter((element) => isText(element) && element.getClientRects().length > 0 && contrastOf(element) < 4.5)
+        .map((element) => `${element.tagName} ${element.className} ${element.textContent?.trim()}: ${contrastOf(element).toFixed(2)}`);
+    });
+    expect(faint).toEqual([]);
+  });
+
   it('wide_and_narrow_light_and_dark_it_fits_and_everything_has_a_name', async () => {
     await screenshot('light', await signIn('ada'));
     await screenshot('dark', await signIn('ada', { colorScheme: 'dark' }));
@@ -335,6 +408,14 @@ describe('the board', () => {
         .map((element) => element.outerHTML),
     );
     expect(unnamed).toEqual([]);
+    // What is opened is seen.
+    await narrow.locator('#panel-toggle').click();
+    const isInSight = (): boolean => {
+      const { top, bottom } = (document.querySelector('#panel h2') as HTMLElement).getBoundingClientRect();
+      return top >= 0 && bottom <= window.innerHeight;
+    };
+    await narrow.waitForFunction(isInSight, undefined, bound);
+    expect(await narrow.locator('#board .card').evaluateAll((cards) => cards.filter((each) => each.getAttribute('role') !== 'button').length)).toBe(0);
     await eventually('no script failed', () => failures.length === 0, 100);
   });
 });
