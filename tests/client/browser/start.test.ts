@@ -11,7 +11,7 @@ import type { Browser, Page } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../../demo/programs.mjs';
-import { Stack } from '../support/stack.js';
+import { Stack, viewgate } from '../support/stack.js';
 
 const at = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const bound = { timeout: 60_000 };
@@ -26,19 +26,29 @@ function codeOf(language: string): string {
   return code.replace(/wss?:\/\/[^/']+/, new URL(stack.socketUrl).origin.replace(/^http/, 'ws'));
 }
 
-/** Installs both packages as somebody else gets them, from what `npm pack` makes; React is the one of the tests. */
-async function install(folder: string): Promise<void> {
-  const modules = join(folder, 'node_modules');
+/** Of both packages, what `npm pack` makes. */
+const archives = new Map<string, string>();
+
+async function pack(): Promise<void> {
   for (const [name, source] of [['client', 'client'], ['react', 'client/react']] as const) {
-    const packed = await run('npm', ['pack', '--silent', '--offline', '--pack-destination', folder, at(source)]);
-    const archive = packed.trim().split('\n').pop() ?? '';
+    const packed = await run('npm', ['pack', '--silent', '--offline', '--pack-destination', stack.folder, at(source)]);
+    archives.set(name, join(stack.folder, packed.trim().split('\n').pop() ?? ''));
+  }
+}
+
+/** Installs both packages as somebody else gets them; React is one of those of the tests. */
+async function install(folder: string, react: string): Promise<void> {
+  const modules = join(folder, 'node_modules');
+  for (const [name, archive] of archives) {
     const target = join(modules, '@viewgate', name);
     mkdirSync(target, { recursive: true });
-    await run('tar', ['-xzf', join(folder, archive), '--strip-components=1', '-C', target]);
+    await run('tar', ['-xzf', archive, '--strip-components=1', '-C', target]);
+    expect(readFileSync(join(target, 'LICENSE'), 'utf8')).toBe(readFileSync(at('LICENSE'), 'utf8'));
+    expect(readFileSync(join(target, 'README.md'), 'utf8')).toContain(`# @viewgate/${name}`);
   }
   mkdirSync(join(modules, '@types'));
   for (const name of ['react', 'react-dom', '@types/react', '@types/react-dom']) {
-    symlinkSync(join(at('tests/client/node_modules'), name), join(modules, name));
+    symlinkSync(join(at(`tests/client/${react}node_modules`), name), join(modules, name));
   }
 }
 
@@ -53,10 +63,17 @@ function outputOf(program: string, args: string[], cwd: string): Promise<string>
   });
 }
 
+/** By the command that stands there, with the key of this gateway. */
+async function mint(): Promise<string> {
+  const [, line = ''] = /`viewgate (token [^`]*)`/.exec(readFileSync(at('docs/client.md'), 'utf8')) ?? [];
+  const args = line.replace('--embedded DIR', `--auth-key-file ${stack.keyFile}`).split(' ');
+  return (await run(viewgate, args, { env: stack.environment })).trim();
+}
+
 /** A page of the page server's origin, where `/token` is that of a teller. */
 async function blank(): Promise<Page> {
   const page = await browser.newPage();
-  const token = await stack.token('teller-3', '3');
+  const token = await mint();
   await page.route('**/token', (route) => route.fulfill({ contentType: 'text/plain', body: token }));
   await page.goto(`${stack.page}config`);
   return page;
@@ -75,7 +92,9 @@ beforeAll(async () => {
   await stack.settledHead('3');
   rows = await stack.query(`select aid || ': ' || abalance from pgbench_accounts where bid = 3 and abalance < 0`);
   browser = await stack.openBrowser();
-});
+  await pack();
+  // Both packages are built for it, from the start.
+}, 600_000);
 
 afterAll(() => stack.stop());
 
@@ -86,16 +105,21 @@ describe('the five minutes', () => {
     await showsRows(page, '#list li');
   });
 
-  it('vite_and_react_show_the_view', async () => {
+  it.each([
+    ['18', ''],
+    ['19', 'react19/'],
+  ])('vite_and_react_%s_show_the_view', async (version, react) => {
     const folder = mkdtempSync(join(tmpdir(), 'viewgate-start-'));
     try {
       // What the document leaves to the reader: the types of records, how a row looks, and React's own import.
       const rest = `
+        import { version } from 'react';
         import { createRoot } from 'react-dom/client';
+        document.title = version;
         interface Account { aid: number; abalance: number }
         const Row = ({ account }: { account: Account }) => <li>{\`\${account.aid}: \${account.abalance}\`}</li>;`;
       writeFileSync(join(folder, 'main.tsx'), rest + codeOf('tsx'));
-      await install(folder);
+      await install(folder, react);
       const types = ['--strict', '--noEmit', '--jsx', 'react-jsx', '--target', 'es2022', '--module', 'esnext', '--moduleResolution', 'bundler'];
       const tsc = at('tests/client/node_modules/.bin/tsc');
       expect(await outputOf(tsc, [...types, '--types', 'react', 'main.tsx'], folder)).toBe('');
@@ -114,9 +138,9 @@ describe('the five minutes', () => {
       await page.addScriptTag({ content: readFileSync(join(folder, 'out/start.js'), 'utf8') });
       await showsRows(page, '#root li');
       await page.locator('#root ul[aria-busy="false"]').waitFor(bound);
+      expect((await page.title()).split('.')[0]).toBe(version);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
-    // Both packages are built for it, from the start.
-  }, 600_000);
+  });
 });

@@ -11,7 +11,7 @@ import { end, postgresPrograms, run, sql } from '../../../demo/programs.mjs';
 import { eventually } from './fake_server.js';
 
 const top = fileURLToPath(new URL('../../../', import.meta.url));
-const viewgate = process.env['VIEWGATE_BIN'] ?? join(top, 'build/debug/bin/viewgate');
+export const viewgate = process.env['VIEWGATE_BIN'] ?? join(top, 'build/debug/bin/viewgate');
 const demo = (name: string): string => join(top, 'demo', name);
 
 /** Our own variables are not settings of the gateway, which refuses what it does not know. */
