@@ -4,7 +4,7 @@
 
 import { optimistic, connect, writer, type Client, type SocketConstructor, type Writer } from '@viewgate/client';
 import { useItems, useMutation, useRecord, useStatus, useView, Viewgate } from '@viewgate/react';
-import { Component, createElement, memo, startTransition, StrictMode, Suspense, useMemo, useState, type ReactElement } from 'react';
+import { Component, createElement, memo, startTransition, StrictMode, Suspense, useMemo, useState, version, type ReactElement } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -52,6 +52,10 @@ function expected(): string {
 const byId = (a: Account, b: Account): number => a.id - b.id;
 
 describe('the hooks', () => {
+  it('are_looked_at_with_the_react_that_was_asked_for', () => {
+    expect(version.split('.')[0]).toBe(process.env['VIEWGATE_REACT'] === undefined ? '18' : '19');
+  });
+
   it('a_list_follows_its_view_and_a_row_renders_again_only_when_its_record_changed', async () => {
     const rendered = new Map<number, Set<string>>();
     let renders = 0;
