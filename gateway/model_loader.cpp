@@ -57,7 +57,7 @@ projection::Catalog catalog_of(const std::vector<ledger::TableShape>& tables,
     table.primary_key = shape.primary_key;
     for (const auto& column : shape.columns) {
       table.columns.push_back(projection::CatalogColumn{column.name, column.type, column.has_deterministic_collation,
-                                                        column.labels, column.is_not_null});
+                                                        column.labels, column.is_not_null, column.mark});
     }
     if (const auto* capture = find_capture(captures, shape.schema, shape.table)) {
       table.capture = capture->id;

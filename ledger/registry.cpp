@@ -30,15 +30,18 @@ constexpr const char* kFirstKey =
 
 // One row per column; a table that does not exist gives none.
 constexpr const char* kColumns =
+    "with named as materialized (select w.place, c.oid from unnest($1::text[], $2::text[]) with ordinality "
+    "w(schema, name, place) join pg_namespace n on n.nspname = w.schema "
+    "join pg_class c on c.relnamespace = n.oid and c.relname = w.name), "
+    "marked as materialized (select w.place, w.oid, m.name, m.mark from named w "
+    "cross join lateral viewgate.column_marks(w.oid) m) "
     "select w.place, a.attname, case when t.typnamespace = 'pg_catalog'::regnamespace then t.typname::text "
     "else format_type(a.atttypid, null) end, coalesce(l.collisdeterministic, true), "
     "coalesce((select k.nth from pg_constraint p cross join unnest(p.conkey) with ordinality k(attnum, nth) "
-    "where p.conrelid = c.oid and p.contype = 'p' and k.attnum = a.attnum), 0), "
+    "where p.conrelid = w.oid and p.contype = 'p' and k.attnum = a.attnum), 0), "
     "coalesce((select string_agg(encode(convert_to(e.enumlabel, 'UTF8'), 'hex'), ',' order by e.enumsortorder) "
-    "from pg_enum e where e.enumtypid in (t.oid, t.typelem)), ''), a.attnotnull "
-    "from unnest($1::text[], $2::text[]) with ordinality w(schema, name, place) "
-    "join pg_namespace n on n.nspname = w.schema join pg_class c on c.relnamespace = n.oid and c.relname = w.name "
-    "join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped "
+    "from pg_enum e where e.enumtypid in (t.oid, t.typelem)), ''), a.attnotnull, w.mark "
+    "from marked w join pg_attribute a on a.attrelid = w.oid and a.attname = w.name "
     "join pg_type t on t.oid = a.atttypid left join pg_collation l on l.oid = a.attcollation "
     "order by w.place, a.attnum";
 
@@ -94,8 +97,8 @@ std::vector<TableShape> shapes_of(const pg::Rows& rows,
   for (int i = 0; i < rows.size(); ++i) {
     const pg::Row row = rows[i];
     TableShape& shape = out[static_cast<std::size_t>(row.integer(0) - 1)];
-    shape.columns.push_back(
-        TableColumn{row.string(1), row.string(2), row.boolean(3), labels_of(row.string(5)), row.boolean(6)});
+    shape.columns.push_back(TableColumn{row.string(1), row.string(2), row.boolean(3), labels_of(row.string(5)),
+                                        row.boolean(6), row.string(7)});
     const auto place = static_cast<std::size_t>(row.integer(4));
     if (place == 0) continue;
     if (shape.primary_key.size() < place) shape.primary_key.resize(place);

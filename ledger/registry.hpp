@@ -45,6 +45,7 @@ struct TableColumn {
   bool has_deterministic_collation = true;  ///< also where it has none
   std::vector<std::string> labels;          ///< of an enum, or of an array of one, in their declared order
   bool is_not_null = false;
+  std::string mark;  ///< another one where its values may read differently (viewgate.column_marks)
 };
 
 /// A table as it is now. `columns` empty: there is no such table.

@@ -20,6 +20,8 @@ struct CatalogColumn {
   /// Of an enum, or of an array of one: its labels in their declared order; empty for other types.
   std::vector<std::string> labels = {};
   bool not_null = false;  ///< as it is now; of no meaning to views, whose records may be older
+  std::string mark =
+      {};  ///< another one where its values may read differently now: part of the version of views that use it
 };
 
 struct CatalogTable {

@@ -53,6 +53,7 @@ struct Table {
   std::string schema;
   std::string relation;
   std::vector<std::string> type_names;  ///< of each column, as the catalog or the text spells them
+  std::vector<std::string> marks;       ///< of each column (CatalogColumn::mark); managed: empty
   RecordLayout layout;                  ///< all columns
   std::vector<std::size_t> primary_key;
   std::optional<std::size_t> space_column;  ///< captured tables

@@ -104,6 +104,7 @@ void ModelBuilder::captured_table(const Statement& statement, const Node& create
   for (const CatalogColumn& column : found->columns) {
     columns.push_back({column.name, type_of(column, columns)});
     table.column_rules.push_back({column.not_null, false});
+    table.marks.push_back(column.mark);
     table.type_names.push_back(column.deterministic_collation ? column.type
                                                               : column.type + " (nondeterministic collation)");
   }

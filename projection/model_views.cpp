@@ -51,14 +51,33 @@ void append_selected(std::string& out, const Table& table, const SelectedColumn&
   append_field(out, selected.name);
 }
 
-/// The labels that an expression's meaning depends on, in their order.
-void append_labels(std::string& out, const Table& table) {
-  for (std::size_t i = 0; i < table.layout.size(); ++i) {
-    const EnumTypePtr& labels = table.layout.column(i).type.labels;
+/// What the meaning of a column depends on beside its name and type: the labels of an enum in their order, and of a captured table
+/// whatever else its values' text does. Of the columns that the view uses: what becomes of another one is nothing to it.
+void append_used_columns(std::string& out, const View& view) {
+  const Table& table = *view.table;
+  std::vector<std::size_t> used = table.primary_key;
+  if (table.space_column) used.push_back(*table.space_column);
+  for (const SelectedColumn& selected : view.columns)
+    used.insert(used.end(), selected.sources.begin(), selected.sources.end());
+  collect_columns(view.predicate, used);
+  for (const Policy& policy : view.policies) collect_columns(policy.predicate, used);
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  std::vector<std::string> texts;
+  for (const std::size_t column : used) {
+    const EnumTypePtr& labels = table.layout.column(column).type.labels;
+    const std::string_view mark = table.marks.empty() ? std::string_view() : table.marks[column];
+    if (mark.empty() && !labels) continue;
+    std::string& text = texts.emplace_back();
+    append_field(text, table.layout.column(column).name);
+    append_field(text, mark);
     if (!labels) continue;
-    append_field(out, labels->name);
-    for (const std::string& label : labels->labels) append_field(out, label);
+    append_field(text, labels->name);
+    for (const std::string& label : labels->labels) append_field(text, label);
   }
+  // By name: a column that comes or goes moves the places of others.
+  std::sort(texts.begin(), texts.end());
+  for (const std::string& text : texts) append_field(out, text);
 }
 
 Digest version_of(const View& view) {
@@ -80,7 +99,7 @@ Digest version_of(const View& view) {
     append_field(out, group.name);
     for (const std::string& column : group.columns) append_field(out, column);
   }
-  append_labels(out, table);
+  append_used_columns(out, view);
   append_field(out, "where");
   append_canonical(out, view.predicate, table.layout);
   append_field(out, "policies");

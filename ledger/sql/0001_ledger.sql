@@ -138,7 +138,7 @@ create table viewgate.captures (
   collection text collate "C" not null unique,  -- schema.table, as the changes name it
   space_column text not null,
   key_columns text[] not null,
-  shape text not null,                       -- fingerprint of everything that the record's text depends on
+  shape text not null,                       -- fingerprint of everything that the record's text depends on (shape_of)
   triggers text not null,                    -- fingerprint of the triggers, with the transactions that touched them last
   state text not null check (state in ('ok', 'broken')),
   reason text,                               -- why it is broken
@@ -1146,33 +1146,45 @@ begin
     end;
 end $$;
 
--- Fingerprint of everything that the text of a table's records depends on: its name and kind, columns and their types all the way
--- down (enum labels, attributes, base types), dropped columns, primary key. And on the transactions that wrote the columns' catalog
--- rows: ALTER COLUMN TYPE to the same type rewrites values without a trigger, and leaves no other trace.
-create function viewgate.shape_of(relation oid) returns text language sql stable
+-- Fingerprint of each column: what the text of its values depends on, its type all the way down (enum labels, attributes, base
+-- types). And the transaction that wrote its catalog row: ALTER COLUMN TYPE to the same type rewrites values without a trigger, and
+-- leaves no other trace (it writes the rows of the columns behind it anew, too: they get other marks with it). Part of the version of
+-- every view that uses the column, and of no other's.
+create function viewgate.column_marks(relation oid) returns table (name text, mark text) language sql stable
 set search_path = pg_catalog, pg_temp as $$
-  with recursive used(type) as (
-    select a.atttypid from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+  with recursive used(attnum, type) as (
+    select a.attnum, a.atttypid from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
     union
-    select n.type from used u join pg_type t on t.oid = u.type cross join lateral (
+    select u.attnum, n.type from used u join pg_type t on t.oid = u.type cross join lateral (
       select t.typelem union all select t.typbasetype
       union all select a.atttypid from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
       union all select r.rngsubtype from pg_range r where r.rngtypid = t.oid) n(type)
     where n.type <> 0
   )
+  select a.attname::text, md5(concat_ws(' | ',
+    format('%s %L %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attgenerated, a.xmin),
+    (select string_agg(format('%s %s %s %s', t.oid, t.typname,
+              (select string_agg(e.enumlabel, ',' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
+              (select string_agg(format('%s %L %s', p.attnum, p.attname, p.atttypid), ',' order by p.attnum)
+               from pg_attribute p where p.attrelid = t.typrelid and p.attnum > 0 and not p.attisdropped)),
+              ', ' order by t.oid)
+     from used u join pg_type t on t.oid = u.type where u.attnum = a.attnum)))
+  from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+$$;
+
+-- Fingerprint of what a capture as a whole depends on: the table's name and kind, and its primary key.
+create function viewgate.frame_of(relation oid) returns text language sql stable
+set search_path = pg_catalog, pg_temp as $$
   select md5(concat_ws(' | ',
     (select format('%s.%s %s %s', n.nspname, c.relname, c.relkind, c.relpersistence)
      from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation),
-    (select string_agg(format('%s %L %s %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated, a.xmin),
-                       ', ' order by a.attnum)
-     from pg_attribute a where a.attrelid = relation and a.attnum > 0),
-    (select string_agg(format('%s %s %s %s', t.oid, t.typname,
-              (select string_agg(e.enumlabel, ',' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
-              (select string_agg(format('%s %L %s', a.attnum, a.attname, a.atttypid), ',' order by a.attnum)
-               from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped)),
-              ', ' order by t.oid)
-     from used u join pg_type t on t.oid = u.type),
     (select k.conkey::text from pg_constraint k where k.conrelid = relation and k.contype = 'p')))
+$$;
+
+-- Both, in one text: what it was when somebody looked last.
+create function viewgate.shape_of(relation oid) returns text language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select viewgate.frame_of(relation) || ' ' || (select md5(string_agg(m.mark, ' ' order by m.name)) from viewgate.column_marks(relation) m)
 $$;
 
 -- Fingerprint of a capture's triggers and function, with the transactions that wrote their catalog rows: a trigger that was
@@ -1193,6 +1205,14 @@ set search_path = pg_catalog, pg_temp as $$
   from pg_constraint c cross join lateral unnest(c.conkey) with ordinality k(attnum, nth)
   join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum
   where c.conrelid = relation and c.contype = 'p'
+$$;
+
+-- Whether every write of the table has been captured since, and is now, under the same name and key; its columns may be others.
+create function viewgate.goes_on(known viewgate.captures) returns boolean language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select coalesce(known.state = 'ok' and known.triggers = viewgate.triggers_of(known.relation)
+                  and split_part(known.shape, ' ', 1) = viewgate.frame_of(known.relation)
+                  and known.key_columns = viewgate.key_columns_of(known.relation), false)
 $$;
 
 -- Pieces of a trigger function's text. `record` is an expression: the record as jsonb.
@@ -1353,8 +1373,12 @@ begin
     raise exception using errcode = 'VG001', message = format('table %s cannot be captured: %s', relation, obstacle);
   end if;
   select c.* into known from viewgate.captures c where c.relation = $1 for update;
-  if known.space_column = space and known.state = 'ok' and known.shape = viewgate.shape_of(relation)
-     and known.triggers = viewgate.triggers_of(relation) then
+  keys := viewgate.key_columns_of(relation);
+  if known.space_column = space and viewgate.goes_on(known) then
+    -- Only then: each statement over this table tells the nodes of a change.
+    if known.shape <> viewgate.shape_of(relation) then
+      update viewgate.captures k set shape = viewgate.shape_of($1) where k.relation = $1;
+    end if;
     return known.capture;
   end if;
 
@@ -1364,7 +1388,6 @@ begin
     raise exception using errcode = 'VG001',
       message = format('table %s cannot be captured: another captured table is called %s, too', relation, named);
   end if;
-  keys := viewgate.key_columns_of(relation);
   perform viewgate.install_capture_function(relation, named, space, keys);
   foreach operation in array array['insert', 'update', 'delete', 'truncate'] loop
     if exists (select from pg_trigger t where t.tgrelid = relation and t.tgname = 'viewgate_' || operation) then
@@ -1405,9 +1428,9 @@ begin
   end if;
 end $$;
 
--- Compares every capture with what it was. A table that may have been written unseen, or whose records read differently now, gets a
--- new id (and so its views start anew); one that still has a hole is 'broken', with id 0 and the reason. A dropped table is
--- reported once and forgotten.
+-- Compares every capture with what it was. A table that may have been written unseen, or has another name or key, gets a new id (and
+-- so all its views start anew); where only columns are others, the views that use them do (column_marks). One that still has a hole is
+-- 'broken', with id 0 and the reason. A dropped table is reported once and forgotten.
 create function viewgate.check_captures() returns table (relation text, capture bigint, state text, reason text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -1444,7 +1467,8 @@ begin
         perform viewgate.install_capture_function(c.relation, renamed, c.space_column, keys);
       end if;
       update viewgate.captures k
-      set capture = viewgate.random_mark(), collection = renamed, key_columns = keys, shape = viewgate.shape_of(k.relation),
+      set capture = case when viewgate.goes_on(k) then k.capture else viewgate.random_mark() end,
+          collection = renamed, key_columns = keys, shape = viewgate.shape_of(k.relation),
           triggers = viewgate.triggers_of(k.relation), state = 'ok', reason = null
       where k.relation = c.relation and (k.state <> 'ok' or k.shape <> viewgate.shape_of(k.relation)
                                          or k.triggers <> viewgate.triggers_of(k.relation));

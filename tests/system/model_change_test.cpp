@@ -123,9 +123,6 @@ TEST_F(ModelChange, a_dropped_column_stops_the_views_that_use_it_and_no_others_u
   titles.open({.space = "s", .view = "titles"});
   bodies.open({.space = "s", .view = "bodies"});
   line.sql("alter table tasks drop column rank");
-  // Its records read differently now: the views over it start anew, those over other tables do not notice.
-  EXPECT_THAT(titles.next_of("reset_required").text, HasSubstr("view_changed"));
-  EXPECT_EQ(titles.next_of("ready").type(), "ready");
   EXPECT_THAT(ranks.next_of("error").text, AllOf(HasSubstr("unavailable"), HasSubstr("retry_after")));
   line.sql("insert into notes values ('s', 2, 'more')");
   const Document commit = bodies.next();
@@ -150,21 +147,44 @@ TEST_F(ModelChange, a_column_of_another_type_is_a_new_view_with_the_new_values) 
   EXPECT_THAT(client.next_of("commit").text, HasSubstr("\"rank\":1.10"));
 }
 
-TEST_F(ModelChange, a_new_column_changes_no_view_until_one_selects_it) {
+TEST_F(ModelChange, what_becomes_of_columns_that_a_view_does_not_use_is_nothing_to_it_nor_to_its_cursors) {
   line.sql("insert into tasks values ('s', 1, 'one', false, 1)");
   WsClient titles(line.port(), line.reader());
-  WsClient bodies(line.port(), line.reader());
-  titles.open({.space = "s", .view = "titles"});
-  bodies.open({.space = "s", .view = "bodies"});
-  line.sql("alter table tasks add column due date default '2026-12-01'");
-  EXPECT_THAT(titles.next_of("reset_required").text, HasSubstr("view_changed"));
-  EXPECT_THAT(titles.next_of("snapshot").text, AllOf(HasSubstr("\"title\":\"one\""), Not(HasSubstr("2026-12-01"))));
-  EXPECT_EQ(titles.next_of("ready").type(), "ready");
+  WsClient ranks(line.port(), line.reader());
+  const Opened opened = titles.open({.space = "s", .view = "titles"});
+  ranks.open({.space = "s", .view = "ranks"});
+  int id = 1;
+  // Each by itself would be enough for a new bootstrap, were it a column of the view.
+  for (const char* change :
+       {"alter table tasks add column due date default '2026-12-01'", "alter table tasks add column mood text",
+        "alter table tasks rename column mood to temper", "alter table tasks alter column temper type int using 1",
+        "alter table tasks alter column due set not null", "alter table tasks drop column temper"}) {
+    line.sql(change);
+    // Both readers have what was written since, also once the nodes have looked at the table anew.
+    for (int i = 0; i < 2; ++i) {
+      ++id;
+      line.sql("insert into tasks (space, id, title, done, rank) values ('s', " + std::to_string(id) +
+               ", 'more', false, 2)");
+      for (WsClient* each : {&titles, &ranks}) {
+        const Document next = each->next();
+        EXPECT_EQ(next.type(), "commit") << change << ": " << next.text;
+        EXPECT_THAT(next.text, AllOf(HasSubstr("[" + std::to_string(id) + "]"), Not(HasSubstr("2026-12-01"))));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    }
+  }
+  WsClient again(line.port(), line.reader());
+  EXPECT_TRUE(again.open({.space = "s", .view = "titles", .cursor = opened.cursor()}).resumed());
   ASSERT_EQ(apply(replaced(model, "select id, title from", "select id, title, due from")).status, 0);
   EXPECT_THAT(titles.next_of("reset_required").text, HasSubstr("view_changed"));
   EXPECT_THAT(titles.next_of("snapshot").text, HasSubstr("\"due\":\"2026-12-01\""));
-  line.sql("insert into notes values ('s', 1, 'note')");
-  EXPECT_EQ(bodies.next().type(), "commit") << "a view over another table heard of nothing";
+  line.sql("insert into tasks values ('s', 100, 'last', false, 1)");
+  EXPECT_EQ(ranks.next().type(), "commit") << "a view that did not change heard of nothing";
+  // Its own column, rewritten without a trigger and to the same type, is another matter.
+  line.sql("alter table tasks alter column rank type int4 using rank * 10");
+  EXPECT_THAT(ranks.next_of("reset_required").text, HasSubstr("view_changed"));
+  EXPECT_THAT(ranks.next_of("snapshot").text, HasSubstr("\"rank\":20"));
+  EXPECT_EQ(ranks.next_of("ready").type(), "ready");
 }
 
 TEST_F(ModelChange, a_renamed_column_stops_the_views_that_use_it_under_its_old_name) {
@@ -175,7 +195,6 @@ TEST_F(ModelChange, a_renamed_column_stops_the_views_that_use_it_under_its_old_n
   titles.open({.space = "s", .view = "titles"});
   line.sql("alter table tasks rename column rank to weight");
   EXPECT_THAT(ranks.next_of("error").text, AllOf(HasSubstr("unavailable"), HasSubstr("retry_after")));
-  EXPECT_EQ(titles.next_of("ready").type(), "ready");
   line.sql("update tasks set weight = 5");
   line.sql("insert into tasks values ('s', 2, 'two', false, 6)");
   EXPECT_THAT(titles.next_of("commit").text, HasSubstr("[2]"));
