@@ -198,12 +198,14 @@ pg::Task<Position> Reader::Work::snapshot(SnapshotQuery query, Clock::time_point
 }
 
 /// The reader's transaction, before its snapshot. The tables are locked first, and before the space is: TRUNCATE and
-/// rewriting ALTERs are not MVCC-safe, and waiting for one must not keep the space locked.
+/// rewriting ALTERs are not MVCC-safe, and waiting for one must not keep the space locked. It is waited for as long as the
+/// snapshot may take, not as long as sessions wait for a lock otherwise: what is over is its time, and is told as that.
 pg::Task<void> Reader::Work::open_snapshot(pg::Connection& reader, const SnapshotQuery& query,
                                            Clock::time_point deadline) {
-  std::vector<pg::Statement> statements(2);
+  std::vector<pg::Statement> statements(3);
   statements[0].sql = "begin isolation level repeatable read read only";
   statements[1].sql = "set local statement_timeout = " + std::to_string(time_left(deadline).count());
+  statements[2].sql = "set local lock_timeout = 0";
   for (const std::string& table : query.tables) {
     statements.emplace_back().sql = "lock table " + table + " in access share mode";
   }

@@ -4,6 +4,7 @@
 
 #include "ledger/log_reader.hpp"
 #include "ledger/loop.hpp"
+#include "ledger/pg/session_settings.hpp"
 #include "ledger/planted.hpp"
 #include "ledger/writers.hpp"
 #include "support/postgres_cluster.hpp"
@@ -409,6 +410,19 @@ TEST_F(ReaderTest, a_table_that_is_being_rewritten_is_waited_for_without_holding
   rewriting.run("commit");
   ASSERT_TRUE(loop_.until([&out] { return out.has_value(); }));
   value_of(std::move(*out));
+}
+
+TEST_F(ReaderTest, row_67_a_table_is_waited_for_until_the_time_of_the_snapshot_is_over_and_that_is_told) {
+  session_.run(kCreateItems);
+  number_all(session_);
+  PgSession rewriting(conninfo_);
+  rewriting.run("begin; truncate public.items");
+  // Longer than our sessions wait for any other lock.
+  const auto late = snapshot(items_of("s1"), ledger::pg::ConnectOptions().lock_timeout + 1s);
+  rewriting.run("rollback");
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, errc::timeout) << late.error().detail;
+  value_of(snapshot(items_of("s1")));
 }
 
 TEST_F(ReaderTest, a_terminated_session_is_unavailable_and_the_next_read_works) {
