@@ -29,19 +29,21 @@ void Ring::restart(ledger::Position begin) {
 void Ring::append(const GroupFrame& frame) {
   assert(!frame.text.empty() && frame.text.back() == '\n');
   assert(frame.position.sequence >= last_sequence());
-  Segment& segment = segment_for(frame.text.size());
   // Planted: some frames that would begin a segment are lost.
-  const bool begins_segment = segment.text.empty() && segments_.size() > 1;
+  const bool begins_segment = !segments_.empty() && !has_room_for(frame.text.size());
   if (ledger::is_planted("lose_ring_doc") && begins_segment && frame.position.sequence.value % 2 == 0) return;
   entries_.push_back({end_, frame.position});
-  segment.text += frame.text;
+  segment_for(frame.text.size()).text += frame.text;
   end_ += frame.text.size();
   if (bytes() > bytes_max_) trim(bytes_max_);
 }
 
+bool Ring::has_room_for(std::size_t bytes) const {
+  return !segments_.empty() && segments_.back().text.size() + bytes <= segment_bytes_;
+}
+
 Ring::Segment& Ring::segment_for(std::size_t bytes) {
-  if (!segments_.empty() && segments_.back().text.size() + bytes <= segment_bytes_) return segments_.back();
-  return segments_.emplace_back(Segment{end_, {}});
+  return has_room_for(bytes) ? segments_.back() : segments_.emplace_back(Segment{end_, {}});
 }
 
 void Ring::trim(std::size_t bytes_wanted) {
@@ -52,6 +54,7 @@ void Ring::drop_oldest() {
   begin_ = segments_.front().end();
   segments_.erase(segments_.begin());
   const auto kept = entry_at(begin_);
+  assert(kept != first_entry());  // no segment is without a frame
   begin_position_ = std::prev(kept)->position;
   entries_dropped_ = kept - entries_.begin();
   if (static_cast<std::size_t>(entries_dropped_) * 2 > entries_.size()) {

@@ -79,6 +79,7 @@ class Ring {
   using Entries = std::vector<Entry>;
 
   void drop_oldest();
+  [[nodiscard]] bool has_room_for(std::size_t bytes) const;  ///< the newest segment
   [[nodiscard]] Segment& segment_for(std::size_t bytes);
   [[nodiscard]] Entries::const_iterator first_entry() const { return entries_.begin() + entries_dropped_; }
   [[nodiscard]] Entries::const_iterator entry_at(Offset offset) const;
@@ -86,7 +87,7 @@ class Ring {
 
   const std::size_t bytes_max_;
   const std::size_t segment_bytes_;
-  std::vector<Segment> segments_;  // oldest first; never more than about eight
+  std::vector<Segment> segments_;  // oldest first, none without a frame; never more than about eight
   Entries entries_;                // a frame each, oldest first, after those already dropped
   std::ptrdiff_t entries_dropped_ = 0;
   Offset begin_ = 0;
