@@ -147,6 +147,31 @@ class FakeReactor final : public ReactorPort {
   std::string documents;
 };
 
+/// The thread of bootstraps as an engine knows it, without a thread: jobs wait until they are run. Its end lets go of those that
+/// still wait, which may bring further ones; what comes then is not run, as with the real one.
+class Asides {
+ public:
+  using Aside = std::function<void(std::function<void()> job, std::function<void()> done)>;
+
+  /// For EngineSurroundings::aside; may outlive this.
+  [[nodiscard]] Aside aside() const {
+    return [weak = std::weak_ptr<Jobs>(jobs_)](std::function<void()> job, std::function<void()> done) {
+      if (const auto jobs = weak.lock()) jobs->emplace_back(std::move(job), std::move(done));
+    };
+  }
+  [[nodiscard]] bool empty() const { return jobs_->empty(); }
+  void run_one() {
+    const auto [job, done] = std::move(jobs_->front());
+    jobs_->pop_front();
+    job();
+    if (done) done();
+  }
+
+ private:
+  using Jobs = std::deque<std::pair<std::function<void()>, std::function<void()>>>;
+  const std::shared_ptr<Jobs> jobs_ = std::make_shared<Jobs>();
+};
+
 class World {
  public:
   explicit World(EngineLimits limits = {}, std::size_t reactor_count = 2)
@@ -165,12 +190,7 @@ class World {
     }
   }
   void run_asides() {
-    while (!asides.empty()) {
-      const auto [job, done] = std::move(asides.front());
-      asides.pop_front();
-      job();
-      if (done) done();
-    }
+    while (!asides.empty()) asides.run_one();
   }
   /// Runs what was posted to this reactor; the others stand still.
   void run_only(std::size_t reactor) {
@@ -210,7 +230,7 @@ class World {
   TimePoint now{};
   int registry_moves = 0;
   std::deque<std::pair<std::size_t, std::function<void(ReactorPort&)>>> posts;
-  std::deque<std::pair<std::function<void()>, std::function<void()>>> asides;
+  Asides asides;
   std::vector<FakeReactor> reactors;
   FakeTail tail;
   FakeReader reader;
@@ -223,9 +243,7 @@ class World {
     out.post = [this](std::size_t reactor, std::function<void(ReactorPort&)> call) {
       posts.emplace_back(reactor, std::move(call));
     };
-    out.aside = [this](std::function<void()> job, std::function<void()> done) {
-      asides.emplace_back(std::move(job), std::move(done));
-    };
+    out.aside = asides.aside();
     out.now = [this] { return now; };
     return out;
   }

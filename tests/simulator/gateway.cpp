@@ -56,9 +56,7 @@ SimGateway::SimGateway(const WorldSize& size, FakeLedger& ledger, Random& random
                                  [this](std::size_t reactor, std::function<void(ReactorPort&)> call) {
                                    to_reactor_[reactor].push_back(std::move(call));
                                  },
-                                 [this](std::function<void()> job, std::function<void()> done) {
-                                   asides_.emplace_back(std::move(job), std::move(done));
-                                 },
+                                 asides_.aside(),
                                  {},
                                  [this] { return now_.steady; }},
               reader_, reader_, [] {}),
@@ -99,11 +97,7 @@ void SimGateway::step() {
       if (std::exchange(due_[reactor], false)) fanouts_[reactor]->flush_due(now_);
       return;
     default:
-      if (asides_.empty()) return reader_.step();
-      const auto [job, done] = std::move(asides_.front());
-      asides_.pop_front();
-      job();
-      if (done) done();
+      return asides_.empty() ? reader_.step() : asides_.run_one();
   }
 }
 

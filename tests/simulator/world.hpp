@@ -59,7 +59,7 @@ class SimGateway {
   const WorldSize& size_;
   Random& random_;
   const gateway::Now& now_;
-  std::deque<std::pair<std::function<void()>, std::function<void()>>> asides_;  // before the engine, which uses it
+  gateway::testing::Asides asides_;  // before the engine, which uses it
   FakeReader reader_;
   gateway::Engine engine_;
   FakeTail tail_;
