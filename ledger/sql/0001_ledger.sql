@@ -1019,10 +1019,13 @@ begin
   select k.* into c from viewgate.captures k where k.collection = $1;
   if c.relation is null then return false; end if;
   execute format('select exists (select from %s r where %s)', c.relation,
-                 (select string_agg(format('r.%I = (%L::jsonb ->> %s)::%s', k.name, key, k.nth - 1, format_type(a.atttypid, a.atttypmod)),
-                                    ' and ')
+                 (select string_agg(format(case when jsonb_typeof(key::jsonb -> (k.nth - 1)::int) in ('array', 'object')
+                                                  or t.typoutput = 'jsonb_out'::regproc  -- a domain's is that of its base type
+                                                then 'to_jsonb(r.%1$I) = %2$L::jsonb -> %3$s' else 'r.%1$I = (%2$L::jsonb ->> %3$s)::%4$s' end,
+                                           k.name, key, k.nth - 1, format_type(a.atttypid, a.atttypmod)), ' and ')
                   from unnest(c.key_columns) with ordinality k(name, nth)
-                  join pg_attribute a on a.attrelid = c.relation and a.attname = k.name))
+                  join pg_attribute a on a.attrelid = c.relation and a.attname = k.name
+                  join pg_type t on t.oid = a.atttypid))
     into found_one;
   return found_one;
 end $$;

@@ -265,17 +265,19 @@ TEST_P(CapturedWrite, odd_settings_of_the_role_change_no_byte) {
   writer_.run(
       "alter table t add column at timestamptz, add column during tstzrange, add column took interval, add column raw "
       "bytea,"
-      " add column much double precision, add column cost money, add column day date");
+      " add column much double precision, add column cost money, add column day date, add column whose regclass,"
+      " add column kind regtype");
   const std::string values =
       "'2024-01-02 03:04:05.6+00', '[2024-01-02 00:00+00,)', '1 day 02:03:04', '\\xdead', 0.1, '12.34', '0044-03-15 "
-      "BC'";
+      "BC', 't', 'timestamptz'";
   writer_.run("insert into t values (1, 'a', 'x', " + values + ")");
   writer_.run(
       "set timezone = 'Asia/Kolkata'; set datestyle = 'German'; set intervalstyle = 'iso_8601'; set bytea_output = "
       "'escape';"
       "set extra_float_digits = -10; set search_path = ''; set synchronous_commit = off; set row_security = off;"
       "set statement_timeout = '20s'; set enable_indexscan = off; set lc_monetary = 'C.UTF-8'; set "
-      "standard_conforming_strings = off;"
+      "standard_conforming_strings = off; set quote_all_identifiers = on; set xmlbinary = 'hex'; set xmloption = "
+      "'document';"
       "update public.t set v = 'y'; update public.t set v = 'x'; reset all");
   ledger_.number_all();
   const auto log = ledger_.log("a");

@@ -129,23 +129,26 @@ TEST_P(HostileDatabase, captures_every_write_with_the_same_bytes) {
   PgSession session(back_end());
   session.run(
       "create table public.t (id pg_catalog.int4 primary key, space pg_catalog.text, at pg_catalog.timestamptz, "
-      "took pg_catalog.interval, raw pg_catalog.bytea, much pg_catalog.float8, v pg_catalog.text);"
+      "took pg_catalog.interval, raw pg_catalog.bytea, much pg_catalog.float8, whose pg_catalog.regclass, v "
+      "pg_catalog.text);"
       "select viewgate.capture('public.t', 'space')");
   const std::string id = session.value("select capture from viewgate.captures");
-  const std::string values = "'2024-01-02T03:04:05Z', '1 day 02:00:00', pg_catalog.decode('dead', 'hex'), 0.1";
+  const std::string values =
+      "'2024-01-02T03:04:05Z', '1 day 02:00:00', pg_catalog.decode('dead', 'hex'), 0.1, 'public.t'";
   session.run("insert into public.t values (1, 'a', " + values + ", 'x'), (2, 'a', " + values + ", 'é')");
   session.run("update public.t set v = 'y'");
   session.run("delete from public.t where id operator(pg_catalog.=) 2");
-  SqlLedger node(conninfo_ +
-                 " options='-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c bytea_output=hex "
-                 "-c extra_float_digits=1 -c search_path=pg_catalog -c client_encoding=UTF8 "
-                 "-c default_transaction_isolation=read\\\\ committed -c default_transaction_read_only=off "
-                 "-c statement_timeout=0 -c idle_session_timeout=0'");
+  SqlLedger node(
+      conninfo_ +
+      " options='-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c bytea_output=hex "
+      "-c extra_float_digits=1 -c search_path=pg_catalog -c client_encoding=UTF8 -c quote_all_identifiers=off "
+      "-c default_transaction_isolation=read\\\\ committed -c default_transaction_read_only=off "
+      "-c statement_timeout=0 -c idle_session_timeout=0'");
   node.number_all();
   const auto log = node.log("a");
   ASSERT_EQ(log.size(), 5U);
   EXPECT_EQ(log[0].after, R"({"v": "x", "at": "2024-01-02T03:04:05+00:00", "id": 1, "raw": "\\xdead", "much": 0.1, )"
-                          R"("took": "1 day 02:00:00", "space": "a"})");
+                          R"("took": "1 day 02:00:00", "space": "a", "whose": "public.t"})");
   EXPECT_EQ(log[2].before, log[0].after);
   expect_fold_is_table(node, "public.t", "a");
   EXPECT_EQ(node.session().value("select capture from viewgate.check_captures()"), id)
