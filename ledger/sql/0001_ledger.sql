@@ -1009,9 +1009,12 @@ end $$;
 
 -- ── erasure ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- Whether a captured table still has the record with this key (a JSON array as text).
+-- Whether a captured table still has the record with this key (a JSON array as text). What jsonb holds as a text or a number is cast
+-- back to the column's type, so that the table's index is used; an array or a composite has no such text, and is compared as jsonb,
+-- printed under a capture's settings.
 create function viewgate.is_in_table(collection text, key text) returns boolean language plpgsql stable
-set search_path = pg_catalog, pg_temp as $$
+set search_path = pg_catalog, pg_temp set "TimeZone" = 'UTC' set "DateStyle" = 'ISO, YMD' set "IntervalStyle" = 'postgres'
+set extra_float_digits = 1 set bytea_output = 'hex' set lc_monetary = 'C' set quote_all_identifiers = off as $$
 declare
   c viewgate.captures;
   found_one boolean;
@@ -1348,7 +1351,7 @@ begin
     'create or replace function %s returns trigger language plpgsql security definer'
     ' set search_path = pg_catalog, pg_temp set "TimeZone" = ''UTC'' set "DateStyle" = ''ISO, YMD'''
     ' set "IntervalStyle" = ''postgres'' set extra_float_digits = 1 set bytea_output = ''hex'' set lc_monetary = ''C'''
-    ' set row_security = off as %L',
+    ' set quote_all_identifiers = off set row_security = off as %L',
     signature, viewgate.capture_function(collection, space_column, key_columns));
   execute format('revoke all on function %s from public', signature);
   execute format('alter function %s owner to %s', signature,

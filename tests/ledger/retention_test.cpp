@@ -245,6 +245,25 @@ TEST_F(Retention, a_record_that_still_exists_is_not_erased) {
   EXPECT_EQ(value("select count(*) from viewgate.changes where after like '%other%'"), "1");
 }
 
+TEST_F(Retention, a_record_is_erased_whatever_its_key_is_made_of) {
+  session().run(
+      "create type pair as (n int, s text); create domain doc as jsonb;"
+      "create table k (many int[], at timestamptz[], two pair, j jsonb, d doc, n int, space text, "
+      "                primary key (many, at, two, j, d, n));"
+      "select viewgate.capture('k', 'space');"
+      "set timezone = 'Asia/Kolkata';"
+      "insert into k values ('{1,2}', '{2024-01-02 03:04:05+00}', '(1,x)', '\"text\"', '{\"a\": [1]}', 7, 'a'),"
+      "                     ('{1,3}', '{}', '(1,)', '3', '3', 7, 'a')");
+  const std::string key =
+      "'[[1, 2], [\"2024-01-02T03:04:05+00:00\"], {\"n\": 1, \"s\": \"x\"}, \"text\", {\"a\": [1]}, 7]'";
+  const std::string other = "'[[1, 3], [], {\"n\": 1, \"s\": null}, 3, 3, 7]'";
+  EXPECT_EQ(session().refusal("select viewgate.erase_record('a', 'public.k', " + key + ")"), "VG006");
+  EXPECT_EQ(session().refusal("select viewgate.erase_record('a', 'public.k', " + other + ")"), "VG006");
+  session().run("delete from k where many = '{1,2}'");
+  EXPECT_EQ(value("select viewgate.erase_record('a', 'public.k', " + key + ")"), "2");
+  EXPECT_EQ(session().refusal("select viewgate.erase_record('a', 'public.k', " + other + ")"), "VG006");
+}
+
 TEST_F(Retention, erasing_a_record_takes_what_was_asked_for_and_said_of_it_wherever_it_stands) {
   const auto mutation = [&](int number, const std::string& changes, const std::string& acknowledgement) {
     session().query(
