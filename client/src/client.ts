@@ -66,7 +66,8 @@ interface Shared {
 /** `M`: the model's types, as `viewgate types` writes them; without them every name is one. */
 export class Client<M extends AnyModel = Untyped> implements Host {
   private readonly machine = new Machine(this);
-  private readonly timers: Timers;
+  /** Also the writer's. @internal */
+  readonly timers: Timers;
   private readonly setTimers = new Map<TimerName, unknown>();
   private readonly sharedViews = new Map<number | string, Shared>();
   private readonly allExtensions: Extension[] = [];

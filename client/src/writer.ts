@@ -64,7 +64,7 @@ export class Writer<M extends AnyModel = Untyped> {
   /** Something is pending no more, which is told when the views have moved. */
   private hasNews = false;
   private readonly paused = new Set<string>();
-  private readonly watches = new Map<string, ReturnType<typeof setTimeout>>();
+  private readonly watches = new Map<string, unknown>();
 
   /** Made by `writer`. */
   constructor(private readonly gate: Client<M>, options: WriterOptions) {
@@ -175,7 +175,7 @@ export class Writer<M extends AnyModel = Untyped> {
   }
 
   private watchFor(queue: WriteQueue): void {
-    clearTimeout(this.watches.get(queue.space));
+    this.gate.timers.clear(this.watches.get(queue.space));
     this.watches.delete(queue.space);
     if (!queue.isWaiting) return;
     const again = (): void => {
@@ -183,7 +183,7 @@ export class Writer<M extends AnyModel = Untyped> {
       queue.connected();
       this.pump(queue.space);
     };
-    this.watches.set(queue.space, setTimeout(again, this.patience));
+    this.watches.set(queue.space, this.gate.timers.set(again, this.patience));
   }
 
   /** Before a message is sent for the first time it is stored: after a reload its number must not stand for another one. */
@@ -229,10 +229,11 @@ export class Writer<M extends AnyModel = Untyped> {
     if (entry !== undefined) this.reject(entry, new MutationRejected(error.code, error.message));
     if (error.code === 'unavailable' && !this.paused.has(error.space)) {
       this.paused.add(error.space);
-      setTimeout(() => {
+      const goOn = (): void => {
         this.paused.delete(error.space);
         this.pump(error.space);
-      }, error.retry_after ?? retryDefault);
+      };
+      this.gate.timers.set(goOn, error.retry_after ?? retryDefault);
     }
     this.save(queue);
   }

@@ -40,7 +40,7 @@ function open(store?: MutationStore, view = 'above', params: object = { low: -10
   };
   const client = connect({ url, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
   clients.push(client);
-  const write = writer(client, { patience: 200, ...(store && { store }) });
+  const write = writer(client, { patience: 4_000, ...(store && { store }) });
   const accounts = optimistic<Account>(write, client.subscribe<Account>(view, { space: '1', params }), {
     collection: 'accounts',
     key: ['id'],
@@ -323,6 +323,25 @@ describe('writing', () => {
     const put = (a: number): Promise<string> => reasonOf(write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a, b: 'x' } }]));
     expect(await Promise.all([put(1), put(2), put(3)])).toEqual(['applied', 'applied', 'applied']);
     expect(server.ledger.desk.applied.length).toBe(3);
+  });
+
+  it('what_the_writer_waits_for_it_waits_for_by_the_clock_of_its_client', async () => {
+    const asked: number[] = [];
+    const timers = {
+      set: (callback: () => void, milliseconds: number) => (asked.push(milliseconds), setTimeout(callback, milliseconds === 987_654 ? 200 : milliseconds)),
+      clear: (handle: unknown) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+      now: () => Date.now(),
+      random: () => 0.5,
+    };
+    const client = connect({ url, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
+    clients.push(client);
+    const write = writer(client, { patience: 987_654 });
+    const put = (): Promise<string> => reasonOf(write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a: 1, b: 'x' } }]));
+    server.ledger.desk.lost = 1;
+    expect(await put()).toBe('applied');
+    server.ledger.desk.unavailable = 1;
+    expect(await put()).toBe('applied');
+    expect(asked).toEqual(expect.arrayContaining([20, 987_654]));
   });
 
   it('what_was_done_offline_is_sent_after_a_reload_and_once', async () => {
