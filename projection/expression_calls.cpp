@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "projection/characters.hpp"
 #include "projection/expression_builder.hpp"
+#include "projection/like.hpp"
 #include "projection/text_functions.hpp"
 
 namespace viewgate::projection {
@@ -34,13 +36,19 @@ bool fits(const Expression& argument, const FullType& wanted) {
 
 /// Nothing, or why a constant pattern cannot work.
 std::string broken_pattern(const std::string& pattern) {
-  std::size_t wildcards = 0;
+  std::size_t blanks = 0;
+  std::size_t characters = 0;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
-    wildcards += pattern[i] == '%' ? 1 : 0;
+    if (pattern[i] == '%') {
+      blanks = characters = 0;
+      continue;
+    }
+    blanks += pattern[i] == '_' ? 1 : 0;
     if (pattern[i] == '\\' && ++i == pattern.size()) return "a LIKE pattern that ends with the escape character";
+    characters += begins_character(pattern[i]) ? 1 : 0;
+    if (blanks > 0 && characters > like_blanks_piece_max)
+      return "a LIKE pattern with _ among more than " + std::to_string(like_blanks_piece_max) + " characters without %";
   }
-  if (wildcards > like_wildcards_max)
-    return "a LIKE pattern with more than " + std::to_string(like_wildcards_max) + " %";
   return {};
 }
 

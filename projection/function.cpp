@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <unordered_set>
 
 #include "projection/jsonb.hpp"
+#include "projection/like.hpp"
 #include "projection/text_functions.hpp"
 
 namespace viewgate::projection {
@@ -60,11 +63,29 @@ std::string trimmed(TrimEnds ends, std::span<const Value* const> arguments) {
   return text_trim(ends, text(arguments[0]), arguments.size() > 1 ? std::string_view(text(arguments[1])) : " ");
 }
 
-bool has(const Array& elements, const Value& wanted) {
-  return std::any_of(elements.elements.begin(), elements.elements.end(), [&wanted](const Value& element) {
-    return !is_null(element) && !is_fault(element) && compare(element, wanted) == 0;
-  });
-}
+/// What an array has, to be asked for the elements of another: a client may bring thousands, and the record have as many.
+class Elements {
+ public:
+  Elements(const Array& array, std::size_t questions) : array_(array) {
+    constexpr std::size_t comparisons_max = 1024;  // fewer cost less than a table
+    if (array.elements.size() * questions <= comparisons_max) return;
+    for (const Value& each : array.elements) {
+      if (!is_null(each)) table_.insert(canonical(each));
+    }
+  }
+  /// NULL is equal to nothing.
+  [[nodiscard]] bool has(const Value& wanted) const {
+    if (is_null(wanted)) return false;
+    if (!table_.empty()) return table_.contains(canonical(wanted));
+    return std::ranges::any_of(array_.elements, [&wanted](const Value& element) {
+      return !is_null(element) && compare(element, wanted) == 0;
+    });
+  }
+
+ private:
+  const Array& array_;
+  std::unordered_set<std::string> table_;
+};
 
 bool has_fault(const Array& elements) {
   return std::any_of(elements.elements.begin(), elements.elements.end(), is_fault);
@@ -73,14 +94,14 @@ bool has_fault(const Array& elements) {
 /// A NULL element is equal to nothing, so an array that has one is contained in none.
 Value contains(const Array& outer, const Array& inner) {
   if (has_fault(outer) || has_fault(inner)) return Fault::condition;
-  return std::all_of(inner.elements.begin(), inner.elements.end(),
-                     [&outer](const Value& wanted) { return !is_null(wanted) && has(outer, wanted); });
+  const Elements known(outer, inner.elements.size());
+  return std::ranges::all_of(inner.elements, [&known](const Value& wanted) { return known.has(wanted); });
 }
 
 Value overlaps(const Array& a, const Array& b) {
   if (has_fault(a) || has_fault(b)) return Fault::condition;
-  return std::any_of(b.elements.begin(), b.elements.end(),
-                     [&a](const Value& wanted) { return !is_null(wanted) && has(a, wanted); });
+  const Elements known(a, b.elements.size());
+  return std::ranges::any_of(b.elements, [&known](const Value& wanted) { return known.has(wanted); });
 }
 
 Value json_get(std::span<const Value* const> arguments) {
@@ -90,11 +111,12 @@ Value json_get(std::span<const Value* const> arguments) {
 
 Value json_has_keys(const Jsonb& value, const Array& keys, bool all) {
   if (has_fault(keys)) return Fault::condition;
-  const auto found = [&value](const Value& key) { return jsonb_has(value.text, std::get<std::string>(key)); };
+  std::unordered_set<std::string> wanted;
   for (const Value& key : keys.elements) {
-    if (!is_null(key) && found(key) != all) return !all;  // NULL keys are passed over
+    if (!is_null(key)) wanted.insert(std::get<std::string>(key));  // NULL keys are passed over
   }
-  return all;
+  const std::size_t found = jsonb_count(value.text, wanted);
+  return all ? found == wanted.size() : found > 0;
 }
 
 Value call_text(Function function, std::span<const Value* const> arguments) {

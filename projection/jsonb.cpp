@@ -227,15 +227,18 @@ bool jsonb_contains(std::string_view outer, std::string_view inner) {
   return deep_contains(*left, *right);
 }
 
-bool jsonb_has(std::string_view jsonb, std::string_view key) {
-  const std::string wanted = encode_json_string(key);
-  if (jsonb.front() != '{' && jsonb.front() != '[') return jsonb == wanted;
-  bool found = false;
+bool jsonb_has(std::string_view jsonb, std::string_view key) { return jsonb_count(jsonb, {std::string(key)}) > 0; }
+
+std::size_t jsonb_count(std::string_view jsonb, const std::unordered_set<std::string>& keys) {
+  std::unordered_set<std::string> wanted;
+  for (const std::string& key : keys) wanted.insert(encode_json_string(key));
+  const std::size_t all = wanted.size();
+  if (jsonb.front() != '{' && jsonb.front() != '[') return wanted.contains(std::string(jsonb)) ? 1 : 0;
   each_child(jsonb, [&](std::string_view name, std::string_view slice) {
-    found = (jsonb.front() == '{' ? name : slice) == wanted;
-    return !found;
+    wanted.erase(std::string(jsonb.front() == '{' ? name : slice));
+    return !wanted.empty();
   });
-  return found;
+  return all - wanted.size();
 }
 
 std::string_view jsonb_typeof(std::string_view jsonb) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "projection/json_text.hpp"
@@ -46,6 +47,8 @@ enum class NumberForm : std::uint8_t { as_written, expanded };
 [[nodiscard]] bool jsonb_contains(std::string_view outer, std::string_view inner);
 /// `?`: a member of an object, a string of an array, or that string.
 [[nodiscard]] bool jsonb_has(std::string_view jsonb, std::string_view key);
+/// How many of the keys it has, in one pass.
+[[nodiscard]] std::size_t jsonb_count(std::string_view jsonb, const std::unordered_set<std::string>& keys);
 /// object, array, string, number, boolean or null.
 [[nodiscard]] std::string_view jsonb_typeof(std::string_view jsonb);
 

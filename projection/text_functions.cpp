@@ -1,13 +1,15 @@
 #include "projection/text_functions.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <unordered_set>
 #include <vector>
+
+#include "projection/characters.hpp"
 
 namespace viewgate::projection {
 namespace {
-
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 /// The byte offset of the character number `count` (from 0); the text's size where it has fewer.
 std::size_t offset_of(std::string_view text, std::int64_t count) {
@@ -20,8 +22,6 @@ std::size_t offset_of(std::string_view text, std::int64_t count) {
   return at;
 }
 
-std::string_view without_first(std::string_view text) { return text.substr(offset_of(text, 1)); }
-
 std::vector<std::string_view> characters(std::string_view text) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
@@ -30,55 +30,6 @@ std::vector<std::string_view> characters(std::string_view text) {
     text.remove_prefix(size);
   }
   return out;
-}
-
-enum class Match { no, yes, text_ended, broken_pattern };
-
-// like_match.c: `text_ended` means that no later start can match either, which keeps % from trying them all.
-Match match_like(std::string_view text, std::string_view pattern);
-
-/// Behind a %: the rest of the pattern must match at some later place.
-Match match_anywhere(std::string_view text, std::string_view pattern) {
-  while (!pattern.empty() && (pattern.front() == '%' || pattern.front() == '_')) {
-    if (pattern.front() == '_') {
-      if (text.empty()) return Match::text_ended;
-      text = without_first(text);
-    }
-    pattern.remove_prefix(1);
-  }
-  if (pattern.empty()) return Match::yes;
-  if (pattern.front() == '\\' && pattern.size() < 2) return Match::broken_pattern;
-  const char first = pattern.front() == '\\' ? pattern[1] : pattern.front();
-  while (!text.empty()) {
-    if (text.front() == first) {
-      const Match found = match_like(text, pattern);
-      if (found != Match::no) return found;
-    }
-    text = without_first(text);
-  }
-  return Match::text_ended;
-}
-
-Match match_like(std::string_view text, std::string_view pattern) {
-  if (pattern == "%") return Match::yes;
-  while (!text.empty() && !pattern.empty()) {
-    if (pattern.front() == '%') return match_anywhere(text, pattern.substr(1));
-    if (pattern.front() == '_') {
-      text = without_first(text);
-      pattern.remove_prefix(1);
-      continue;
-    }
-    if (pattern.front() == '\\') {
-      pattern.remove_prefix(1);
-      if (pattern.empty()) return Match::broken_pattern;
-    }
-    if (pattern.front() != text.front()) return Match::no;
-    text.remove_prefix(1);
-    pattern.remove_prefix(1);
-  }
-  if (!text.empty()) return Match::no;
-  while (!pattern.empty() && pattern.front() == '%') pattern.remove_prefix(1);
-  return pattern.empty() ? Match::yes : Match::text_ended;
 }
 
 }  // namespace
@@ -123,16 +74,17 @@ Value text_substring(std::string_view text, std::int64_t start, const std::int64
 }
 
 std::int64_t text_position(std::string_view text, std::string_view part) {
-  const std::size_t found = text.find(part);
-  return found == std::string_view::npos ? 0 : text_length(text.substr(0, found)) + 1;
+  // In linear time where std::string_view::find is not: the part may be a client's.
+  const void* found = ::memmem(text.data(), text.size(), part.data(), part.size());
+  if (found == nullptr) return 0;
+  return text_length(text.substr(0, static_cast<std::size_t>(static_cast<const char*>(found) - text.data()))) + 1;
 }
 
 std::string text_trim(TrimEnds ends, std::string_view text, std::string_view set) {
-  const std::vector<std::string_view> dropped = characters(set);
+  const std::vector<std::string_view> named = characters(set);
+  const std::unordered_set<std::string_view> dropped(named.begin(), named.end());
   const std::vector<std::string_view> all = characters(text);
-  const auto is_dropped = [&](std::string_view c) {
-    return std::find(dropped.begin(), dropped.end(), c) != dropped.end();
-  };
+  const auto is_dropped = [&](std::string_view c) { return dropped.contains(c); };
   std::size_t first = 0;
   std::size_t last = all.size();
   if (ends != TrimEnds::right) {
@@ -144,21 +96,6 @@ std::string text_trim(TrimEnds ends, std::string_view text, std::string_view set
   std::string out;
   for (std::size_t i = first; i < last; ++i) out += all[i];
   return out;
-}
-
-Value text_like(std::string_view text, std::string_view pattern) {
-  if (static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), '%')) > like_wildcards_max)
-    return Fault::invalid_argument;
-  switch (match_like(text, pattern)) {
-    case Match::yes:
-      return true;
-    case Match::broken_pattern:
-      return Fault::invalid_argument;
-    case Match::no:
-    case Match::text_ended:
-      break;
-  }
-  return false;
 }
 
 }  // namespace viewgate::projection

@@ -28,11 +28,4 @@ enum class TrimEnds : std::uint8_t { both, left, right };
 /// btrim(), ltrim(), rtrim(): drops characters that are among `set`.
 [[nodiscard]] std::string text_trim(TrimEnds ends, std::string_view text, std::string_view set);
 
-/// Each % costs a level of the stack, and patterns may come from clients.
-inline constexpr std::size_t like_wildcards_max = 1000;
-
-/// LIKE with the escape character \. Fault::invalid_argument where the pattern ends inside an escape, and matching gets
-/// that far, and for a pattern of more % than like_wildcards_max.
-[[nodiscard]] Value text_like(std::string_view text, std::string_view pattern);
-
 }  // namespace viewgate::projection
