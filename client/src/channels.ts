@@ -188,7 +188,7 @@ export class Channels<M extends Member> {
 
   progress(document: Progress): void {
     const channel = this.byId.get(document.channel);
-    if (!channel || !channel.isReady) return;
+    if (!channel?.isReady) return;
     if (compareSequences(document.sequence, channel.received) < 0) {
       return this.giveUp(channel, `progress ${document.sequence} after ${channel.received}`);
     }

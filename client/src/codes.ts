@@ -1,13 +1,17 @@
 // The close codes of viewgate.v1 and what a client does about each. The same table stands in gateway/protocol.hpp; a test
 // compares the two.
 
-/** What to do after a close. `after_refresh`: ask the token provider first (this client does so before every connect). */
-export type Retry = 'at_once' | 'later' | 'after_refresh' | 'never';
+/** What the table calls `never`. */
+export function isFinal(code: number): boolean {
+  return /100[2379]|40(0[035]|10)/.test(`${code}`);
+}
 
-/** A code outside the table (1006: the link broke without a close frame) is retried later: a network is not a decision. */
-export function retryAfter(code: number): Retry {
-  if (/100[2379]|40(0[035]|10)/.test(`${code}`)) return 'never';
-  return code === 1001 ? 'at_once' : code === 4001 || code === 4004 ? 'after_refresh' : 'later';
+/**
+ * `at_once` and `after_refresh`: the token provider is asked before every connect. Any other code is `later`, also one outside the table
+ * (1006: the link broke without a close frame): a network is not a decision.
+ */
+export function isSoon(code: number): boolean {
+  return /1001|400[14]/.test(`${code}`);
 }
 
 /** What people call a close code. */

@@ -4,7 +4,7 @@
 
 import { backoff, soon, type Delay, type Host } from './host.js';
 import { Channels } from './channels.js';
-import { retryAfter, silent } from './codes.js';
+import { isFinal, isSoon, silent } from './codes.js';
 import { connectionTable, type ConnectionEvent, type Handlers, type Name, type Phase } from './connection_table.js';
 import { decodeDocument, protocolVersion, type ServerDocument, type Welcome } from './protocol.js';
 import { Subscriptions, type StoredView, type Subscription } from './subscriptions.js';
@@ -227,13 +227,12 @@ export class Machine {
   }
 
   closed(code: number): void {
-    const retry = retryAfter(code);
     const told = this.returnAfter;
     this.left();
     // Once for a row of them: the next token may be the same one.
     if (code === 4001 && this.closedBy !== code) this.reportOf('auth_required', 'the token was refused');
     this.closedBy = code;
-    if (retry === 'never') {
+    if (isFinal(code)) {
       this.enterPhase('denied');
       // Revoked, or a token of somebody else.
       if (code === 4003 || code === 4005) this.forgetEverything();
@@ -241,7 +240,7 @@ export class Machine {
     }
     if (told !== undefined) return this.wait([told, told], false);
     const before = this.attempts++;
-    this.wait(before === 0 && retry !== 'later' ? soon : backoff(before), retry !== 'later' || code === 1006);
+    this.wait(before === 0 && isSoon(code) ? soon : backoff(before), isSoon(code) || code === 1006);
   }
 
   /** Gives the attempt up; what comes next is `wait`'s. */

@@ -196,7 +196,7 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
 
   private settle(): void {
     const { status, error } = this;
-    const isOver = status === 'denied' || status === 'failed' || status === 'closed';
+    const isOver = /denied|failed|closed/.test(status);
     const isReady = this.subscription.shown && status !== 'closed';
     if (!isReady && !isOver) return;
     const why = Object.assign(new Error(error?.message ?? `the view ${this.name} is ${status}`), { code: error?.code ?? status });

@@ -2,7 +2,7 @@
 // machine with a clock in the test's hand.
 
 import { describe, expect, it } from 'vitest';
-import { closeName, retryAfter } from '../../../client/src/codes.js';
+import { closeName, isFinal, isSoon } from '../../../client/src/codes.js';
 import { connectionTable, type ConnectionEvent, type Phase } from '../../../client/src/connection_table.js';
 import { Recorder } from '../support/recorder.js';
 import { specified } from '../support/specification.js';
@@ -69,7 +69,7 @@ describe('the connection', () => {
 
   const codes = [1001, 1002, 1003, 1007, 1008, 1009, 1011, 1012, 1013, 4000, 4001, 4003, 4004, 4005, 4008, 4010, 4029];
   for (const code of codes) {
-    const retry = retryAfter(code);
+    const retry = isFinal(code) ? 'never' : isSoon(code) ? 'soon' : 'later';
     it(`close_${code}_${closeName(code)}_is_followed_by_${retry}`, () => {
       const recorder = new Recorder().online().step({ type: 'closed', code });
       if (retry === 'never') {
