@@ -88,7 +88,7 @@ std::optional<std::string> json_of(Type type, const Json& value) {
       return is_fault(parsed) ? std::nullopt : std::optional(print_json(type, parsed));
     }
     case Type::date:
-      if (value.text.find(':') != std::string::npos) return std::nullopt;
+      if (has_time_of_day(value.text)) return std::nullopt;
       break;
     default:
       break;

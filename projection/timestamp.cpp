@@ -1,15 +1,19 @@
 #include "projection/timestamp.hpp"
 
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <limits>
-#include <variant>
+#include <optional>
 
 namespace viewgate::projection {
 namespace {
 
 constexpr std::int64_t second = 1'000'000;
 constexpr std::int64_t day = 86'400 * second;
+// PostgreSQL reads no text of more than about 128 characters; of a fraction, this much is within that.
+constexpr std::size_t most_fraction_digits = 60;
 // timestamp.h: MIN_TIMESTAMP and END_TIMESTAMP, in microseconds since 2000-01-01.
 constexpr std::int64_t earliest = -211'813'488'000'000'000;
 constexpr std::int64_t end_of_range = 9'223'371'331'200'000'000;
@@ -59,7 +63,11 @@ int days_in_month(std::int64_t year, int month) {
   return month == 2 && leap ? 29 : days[static_cast<std::size_t>(month - 1)];
 }
 
-/// Reads from the front of a text; every take_ says whether it was there.
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+/// Reads from the front of a text; every take_ says whether it was there, and takes nothing where it was not.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -69,105 +77,183 @@ class Reader {
     text_.remove_prefix(1);
     return true;
   }
-  bool take(std::string_view word) {
-    if (!text_.starts_with(word)) return false;
+  /// In any case; the word is given in small letters. No letter follows it.
+  bool take_word(std::string_view word) {
+    if (text_.size() < word.size()) return false;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      if (lower(text_[i]) != word[i]) return false;
+    }
+    if (text_.size() > word.size() && lower(text_[word.size()]) >= 'a' && lower(text_[word.size()]) <= 'z')
+      return false;
     text_.remove_prefix(word.size());
     return true;
   }
-  /// Between `least` and `most` digits.
-  bool take_number(std::size_t least, std::size_t most, std::int64_t& out) {
+  bool take_spaces() {
+    const std::size_t before = text_.size();
+    while (!text_.empty() && is_space(text_.front())) text_.remove_prefix(1);
+    return text_.size() != before;
+  }
+  /// All the digits that come next, where these are between `least` and `most`.
+  bool take_digits(std::size_t least, std::size_t most, std::string_view& out) {
     std::size_t count = 0;
-    out = 0;
-    while (count < text_.size() && count <= most && text_[count] >= '0' && text_[count] <= '9') {
-      out = out * 10 + (text_[count++] - '0');
-    }
+    while (count < text_.size() && count <= most && is_digit(text_[count])) ++count;
     if (count < least || count > most) return false;
+    out = text_.substr(0, count);
     text_.remove_prefix(count);
     return true;
   }
-  [[nodiscard]] bool at_digit() const { return !text_.empty() && text_.front() >= '0' && text_.front() <= '9'; }
-  [[nodiscard]] std::size_t left() const { return text_.size(); }
+  bool take_number(std::size_t least, std::size_t most, std::int64_t& out) {
+    std::string_view digits;
+    if (!take_digits(least, most, digits)) return false;
+    out = 0;
+    for (const char c : digits) out = out * 10 + (c - '0');
+    return true;
+  }
   [[nodiscard]] bool done() const { return text_.empty(); }
 
  private:
   std::string_view text_;
 };
 
-/// HH:MM[:SS[.ffffff]] as microseconds of the day.
-bool take_time(Reader& in, std::int64_t& out) {
+struct Clock {
   std::int64_t hour = 0;
   std::int64_t minute = 0;
   std::int64_t seconds = 0;
-  std::int64_t fraction = 0;
-  if (!in.take_number(2, 2, hour) || !in.take(':') || !in.take_number(2, 2, minute)) return false;
-  if (in.take(':')) {
-    if (!in.take_number(2, 2, seconds)) return false;
-    if (in.take('.')) {
-      const std::size_t before = in.left();
-      if (!in.take_number(1, 6, fraction)) return false;
-      for (std::size_t digits = before - in.left(); digits < 6; ++digits) fraction *= 10;
-    }
+  std::int64_t fraction_us = 0;
+};
+
+/// A fraction of a second in microseconds, from its digits. Where there are more than six, PostgreSQL takes the nearest
+/// double precision number times a million, and of two that are equally near the even one; so this does the same.
+std::int64_t microseconds_of(std::string_view digits) {
+  if (digits.size() > 6) {
+    double fraction = 0;
+    const std::string text = "0." + std::string(digits);
+    std::from_chars(text.data(), text.data() + text.size(), fraction);
+    return static_cast<std::int64_t>(std::rint(fraction * 1e6));
   }
-  if (hour > 24 || minute > 59 || seconds > 60 || (hour == 24 && (minute > 0 || seconds > 0 || fraction > 0)))
-    return false;
-  out = ((hour * 60 + minute) * 60 + seconds) * second + fraction;
+  std::int64_t out = 0;
+  for (std::size_t i = 0; i < 6; ++i) out = out * 10 + (i < digits.size() ? digits[i] - '0' : 0);
+  return out;
+}
+
+bool take_fraction(Reader& in, std::int64_t& out) {
+  std::string_view digits;
+  if (!in.take('.')) return true;
+  if (!in.take_digits(1, most_fraction_digits, digits)) return false;
+  out = microseconds_of(digits);
   return true;
 }
 
-/// Z or ±HH[[:]MM[:SS]], as microseconds east of UTC; nothing there = UTC.
-bool take_zone(Reader& in, std::int64_t& out) {
+/// H:M[:S[.f]], HHMM or HHMMSS[.f] as microseconds of the day; says in `basic` whether it was one without colons.
+bool take_time(Reader& in, std::int64_t& out, bool& basic) {
+  Clock clock;
+  std::int64_t number = 0;
+  if (in.take_number(4, 4, number)) {
+    basic = true;
+    clock = {number / 100, number % 100, 0, 0};
+  } else if (in.take_number(6, 6, number)) {
+    basic = true;
+    clock = {number / 10'000, number / 100 % 100, number % 100, 0};
+    if (!take_fraction(in, clock.fraction_us)) return false;
+  } else {
+    if (!in.take_number(1, 2, clock.hour) || !in.take(':') || !in.take_number(1, 2, clock.minute)) return false;
+    if (in.take(':') && (!in.take_number(1, 2, clock.seconds) || !take_fraction(in, clock.fraction_us))) return false;
+  }
+  if (clock.minute > 59 || clock.seconds > 60) return false;
+  out = ((clock.hour * 60 + clock.minute) * 60 + clock.seconds) * second + clock.fraction_us;
+  return out <= day;
+}
+
+/// Z, UTC, GMT, ±HH, ±HHMM or ±HH:M[:S], as microseconds east of UTC; nothing there = UTC. Beside a basic time there are
+/// no colons: there PostgreSQL takes some and refuses others.
+bool take_zone(Reader& in, bool basic, std::int64_t& out) {
   out = 0;
-  if (in.take('Z') || in.take('z')) return true;
+  if (in.take_word("z") || in.take_word("utc") || in.take_word("gmt")) return true;
   const bool west = in.take('-');
   if (!west && !in.take('+')) return true;
-  std::int64_t hour = 0;
-  std::int64_t minute = 0;
-  std::int64_t seconds = 0;
-  if (!in.take_number(2, 2, hour)) {
-    return false;
+  std::int64_t number = 0;
+  Clock clock;
+  if (in.take_number(4, 4, number)) {
+    clock = {number / 100, number % 100, 0, 0};
+  } else {
+    if (!in.take_number(2, 2, clock.hour)) return false;
+    if (!basic && in.take(':')) {
+      if (!in.take_number(1, 2, clock.minute) || (in.take(':') && !in.take_number(1, 2, clock.seconds))) return false;
+    }
   }
-  if (in.take(':') || in.at_digit()) {
-    if (!in.take_number(2, 2, minute)) return false;
-    if (in.take(':') && !in.take_number(2, 2, seconds)) return false;
-  }
-  if (hour > 15 || minute > 59 || seconds > 59) return false;
-  out = ((hour * 60 + minute) * 60 + seconds) * second * (west ? -1 : 1);
+  if (clock.hour > 15 || clock.minute > 59 || clock.seconds > 59) return false;
+  out = ((clock.hour * 60 + clock.minute) * 60 + clock.seconds) * second * (west ? -1 : 1);
   return true;
 }
 
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
+}
+
+/// Year, month and day as they are written; month 0 where the day is that of the year.
+struct WrittenDay {
+  std::int64_t year = 0;
+  std::int64_t month = 0;
+  std::int64_t day = 0;
+};
+
+/// YYYYMMDD, YYYY-M-D or YYYY-DDD.
+bool take_day(Reader& in, WrittenDay& out) {
+  std::int64_t number = 0;
+  if (in.take_number(8, 8, number)) {
+    out = {number / 10'000, number / 100 % 100, number % 100};
+    return out.month > 0;
+  }
+  if (!in.take_number(4, 7, out.year) || !in.take('-')) return false;
+  if (in.take_number(3, 3, out.day)) return true;
+  return in.take_number(1, 2, out.month) && out.month > 0 && in.take('-') && in.take_number(1, 2, out.day);
+}
+
+/// Days since 2000-01-01, where there is such a day.
+std::optional<std::int64_t> days_of(WrittenDay written, bool before_christ) {
+  if (written.year == 0 || written.month > 12 || written.day == 0) return std::nullopt;
+  const std::int64_t year = before_christ ? 1 - written.year : written.year;
+  if (written.month == 0) {
+    const std::int64_t first = days_from_civil(year, 1, 1);
+    const std::int64_t days = first + written.day - 1;
+    return days < days_from_civil(year + 1, 1, 1) ? std::optional(days) : std::nullopt;
+  }
+  const int month = static_cast<int>(written.month);
+  if (written.day > days_in_month(year, month)) return std::nullopt;
+  return days_from_civil(year, month, static_cast<int>(written.day));
 }
 
 struct Moment {
   std::int64_t days = 0;
   std::int64_t time = 0;
   std::int64_t zone = 0;
+  bool has_time = false;
 };
 
-/// Everything but the infinities.
-std::variant<Fault, Moment> read_moment(std::string_view text) {
+/// Everything but the infinities, without spaces around.
+std::optional<Moment> read_moment(std::string_view text) {
   Reader in(text);
-  std::int64_t year = 0;
-  std::int64_t month = 0;
-  std::int64_t day_of_month = 0;
-  if (!in.take_number(4, 7, year) || !in.take('-') || !in.take_number(2, 2, month) || !in.take('-') ||
-      !in.take_number(2, 2, day_of_month)) {
-    return Fault::invalid_text;
-  }
+  WrittenDay written;
+  if (!take_day(in, written)) return std::nullopt;
   Moment out;
-  const bool has_time = in.take('T') || (in.left() > 1 && !in.take(std::string_view(" BC")) && in.take(' '));
-  const bool date_bc = !has_time && text.ends_with(" BC");
-  if (has_time && (!take_time(in, out.time) || !take_zone(in, out.zone))) return Fault::invalid_text;
-  const bool before_christ = in.take(std::string_view(" BC")) || date_bc;
-  if (!in.done() || year == 0) return Fault::invalid_text;
-  if (before_christ) year = 1 - year;
-  if (month < 1 || month > 12 || day_of_month < 1 || day_of_month > days_in_month(year, static_cast<int>(month))) {
-    return Fault::invalid_text;
+  const bool joint = in.take('T') || in.take('t');
+  const bool spaces = !joint && in.take_spaces();
+  bool before_christ = false;
+  if (!joint) before_christ = in.take_word("bc");
+  if (joint || (spaces && !before_christ)) {
+    bool basic = false;
+    out.has_time = true;
+    if (!take_time(in, out.time, basic)) return std::nullopt;
+    in.take_spaces();
+    if (!take_zone(in, basic, out.zone)) return std::nullopt;
+    in.take_spaces();
+    before_christ = in.take_word("bc");
   }
-  out.days = days_from_civil(year, static_cast<int>(month), static_cast<int>(day_of_month));
+  const auto days = days_of(written, before_christ);
+  if (!in.done() || !days) return std::nullopt;
+  out.days = *days;
   return out;
 }
 
@@ -213,18 +299,26 @@ bool finite(Date date) { return date.days != first_date && date.days != last_dat
 Value parse_moment(Type type, std::string_view text) {
   text = trim(text);
   const bool is_date = type == Type::date;
-  if (text == "infinity") return is_date ? Value(Date{last_date}) : Value(Timestamp{positive_infinity});
-  if (text == "-infinity") return is_date ? Value(Date{first_date}) : Value(Timestamp{negative_infinity});
-  const auto read = read_moment(text);
-  if (const auto* fault = std::get_if<Fault>(&read)) return *fault;
-  const Moment moment = std::get<Moment>(read);
-  if (is_date) {
-    if (moment.days < earliest_date || moment.days >= end_of_dates) return Fault::out_of_range;
-    return Date{static_cast<std::int32_t>(moment.days)};
+  Reader in(text);
+  const bool negative = in.take('-');
+  if (in.take_word("infinity") && in.done()) {
+    if (is_date) return Date{negative ? first_date : last_date};
+    return Timestamp{negative ? negative_infinity : positive_infinity};
   }
-  const Wide instant = Wide{moment.days} * day + moment.time - (type == Type::timestamptz ? moment.zone : 0);
+  const auto moment = read_moment(text);
+  if (!moment) return Fault::invalid_text;
+  if (is_date) {
+    if (moment->days < earliest_date || moment->days >= end_of_dates) return Fault::out_of_range;
+    return Date{static_cast<std::int32_t>(moment->days)};
+  }
+  const Wide instant = Wide{moment->days} * day + moment->time - (type == Type::timestamptz ? moment->zone : 0);
   if (instant < earliest || instant >= end_of_range) return Fault::out_of_range;
   return Timestamp{static_cast<std::int64_t>(instant)};
+}
+
+bool has_time_of_day(std::string_view text) {
+  const auto moment = read_moment(trim(text));
+  return moment && moment->has_time;
 }
 
 std::string print_date(Date value) {

@@ -9,10 +9,17 @@
 
 namespace viewgate::projection {
 
-/// YYYY-MM-DD[ T]HH:MM[:SS[.ffffff]][Z|±HH[:MM[:SS]]][ BC], the date alone, 'infinity', '-infinity'. A timestamptz
-/// without a zone is UTC; a timestamp ignores its zone, a date its time, as in PostgreSQL. Fault::invalid_text for
-/// anything else, Fault::out_of_range beyond PostgreSQL's range (4713 BC to 294276 AD; dates to 5874897 AD).
+/// A day (YYYY-M-D, YYYYMMDD or YYYY-DDD), 'T' or spaces and a time of day up to 24:00:00 (H:M[:S[.f]], HHMM or
+/// HHMMSS[.f]), a zone (Z, UTC, GMT, ±HH, ±HHMM, ±HH:M[:S]; after HHMM and HHMMSS without colons) and BC; spaces may
+/// stand between these and around them, and of time, zone and BC each may be left out, the zone with the time. Or
+/// 'infinity', '-infinity'. Letters are of any case. A fraction has up to 60 digits and is rounded to microseconds. A
+/// timestamptz without a zone is UTC; a timestamp ignores its zone, a date its time. All as in PostgreSQL, whose year has
+/// 4 to 7 digits here. Fault::invalid_text for anything else, Fault::out_of_range beyond PostgreSQL's range (4713 BC to
+/// 294276 AD; dates to 5874897 AD).
 [[nodiscard]] Value parse_moment(Type type, std::string_view text);
+
+/// Whether it is such a text with a time of day, which a date would forget.
+[[nodiscard]] bool has_time_of_day(std::string_view text);
 
 /// As PostgreSQL prints it with DateStyle ISO and TimeZone UTC.
 [[nodiscard]] std::string print_date(Date value);

@@ -89,7 +89,7 @@ struct Array {
 /// Equal exactly where the type's `=` says so, also across integer and numeric, and date and timestamp: an index key.
 [[nodiscard]] std::string canonical(const Value& value);
 
-/// The input function of the type, as PostgreSQL 15 has it; dates and times take ISO 8601 forms only.
+/// The input function of the type, as PostgreSQL 15 has it; dates and times take what timestamp.hpp says.
 /// Fault::invalid_text or Fault::out_of_range where PostgreSQL raises. Not for arrays.
 [[nodiscard]] Value parse_text(const FullType& type, std::string_view text);
 

@@ -181,6 +181,7 @@ TEST_F(ColumnValues, row_34_what_a_column_cannot_hold_is_refused_by_what_it_must
   EXPECT_EQ(fault("uid", "\"x\""), "must be a uuid, as a string");
   EXPECT_EQ(fault("at", "\"tomorrow\""), "must be a time in ISO 8601 form, as a string");
   EXPECT_EQ(fault("due", "\"2024-01-02 10:00\""), "must be a date, as a string");
+  EXPECT_EQ(fault("due", "\"20240102T1000\""), "must be a date, as a string");
   EXPECT_EQ(fault("id", "null"), "must not be null");
   EXPECT_EQ(fault("doc", "[[[1]]]"), "");
   EXPECT_EQ(fault("doc", "[[[[1]]]]"), "is nested deeper than 3");

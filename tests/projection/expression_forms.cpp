@@ -255,10 +255,10 @@ class Builder {
     same("int4", "($1 - $2)", {"date", "date"});
   }
 
-  void cast_among(const std::vector<std::string>& from, const std::vector<std::string>& to) {
+  void cast_among(const std::vector<std::string>& from, const std::vector<std::string>& to, bool lazy = false) {
     for (const std::string& a : from) {
       for (const std::string& b : to) {
-        if (a != b) same(b, "($1::" + b + ")", {a});
+        if (a != b) same(b, "($1::" + b + ")", {a}, lazy);
       }
     }
   }
@@ -267,8 +267,10 @@ class Builder {
     for (const std::string& type : scalar_types()) begin(type);
     cast_among(numbers, numbers);
     cast_among(moments, moments);
-    // Words that depend on the day or the settings are PostgreSQL's alone, and so are its looser forms of dates.
+    // Words that depend on the day or the settings are PostgreSQL's alone, and so are its looser forms of dates: any text
+    // as a date is an error here, or what it is there.
     cast_among({"moment"}, moments);
+    cast_among({"text"}, moments, true);
     cast_among({"text"},
                {"int2", "int4", "int8", "numeric", "float4", "float8", "bool", "uuid", "public.mood", "jsonb"});
     cast_among({"int2", "int4", "int8", "numeric", "bool", "uuid", "date", "timestamp", "timestamptz", "bytea",
