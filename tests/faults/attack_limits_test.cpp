@@ -96,28 +96,33 @@ TEST_F(AttackLimits, row_19_strangers_beyond_their_number_push_out_the_oldest_an
 }
 
 TEST_F(AttackLimits, row_19_and_20_sockets_that_come_and_go_for_long_leave_nothing_behind) {
-  const auto gateway = gateway_with({{"--threads", "1"}, {"--time-handshake", "1m"}, {"--time-hello", "1m"}});
+  GatewayOptions options = line.gateway_options();
+  options.set("--threads", "1");
+  options.set("--time-handshake", "1m");
+  options.set("--time-hello", "1m");
+  options.measure_memory();
+  GatewayProcess gateway(options);
   const auto attack = [&] {
     constexpr int rounds = 10, at_once = 200;
     for (int round = 0; round < rounds; ++round) {
       std::vector<std::unique_ptr<RawSocket>> sockets;
       for (int i = 0; i < at_once; ++i) {
-        RawSocket& each = *sockets.emplace_back(std::make_unique<RawSocket>(gateway->port()));
+        RawSocket& each = *sockets.emplace_back(std::make_unique<RawSocket>(gateway.port()));
         // A head that ends nowhere, and a session that never says hello but begins to.
         each.send(i % 2 == 0 ? "GET /v1/socket HTTP/1.1\r\nX: " + std::string(4000, 'x') : upgrade_bytes());
         if (i % 2 == 1) each.send(frame_bytes({.claimed_length = 16'000}, std::string(8000, '{')));
       }
-      EXPECT_TRUE(eventually([&] { return gateway->client_sockets() == at_once; }));
+      EXPECT_TRUE(eventually([&] { return gateway.client_sockets() == at_once; }));
       sockets.clear();
-      EXPECT_TRUE(eventually([&] { return gateway->client_sockets() == 0; }));
+      EXPECT_TRUE(eventually([&] { return gateway.client_sockets() == 0; }));
     }
   };
   // The allocator has its share after two of them.
   attack();
   attack();
-  const std::uint64_t before = gateway->rss_bytes();
+  const std::uint64_t before = gateway.rss_bytes();
   attack();
-  EXPECT_LT(gateway->rss_bytes(), before + memory_factor * (std::uint64_t{12} << 20)) << "6 KiB for each socket";
+  EXPECT_LT(gateway.rss_bytes(), before + memory_factor * (std::uint64_t{12} << 20)) << "6 KiB for each socket";
 }
 
 TEST_F(AttackLimits, row_63_out_of_descriptors_those_inside_go_on_nothing_spins_and_honest_clients_get_in) {

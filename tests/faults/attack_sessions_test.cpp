@@ -223,8 +223,7 @@ TEST_F(AttackSessions, row_51_a_client_that_stops_reading_costs_its_bound_harms_
   options.set("--ring-group-bytes", "256KiB");
   options.set("--ring-space-bytes", "512KiB");
   options.set("--limit-frame-bytes", "64KiB");
-  // A sanitizer keeps what was freed for a while, by default more than is measured here.
-  options.environment.emplace_back("ASAN_OPTIONS", "quarantine_size_mb=1");
+  options.measure_memory();
   GatewayProcess gateway(options);
   const std::string space = line.new_space();
   const SubscribeText all{.space = space, .view = "everything"};

@@ -103,8 +103,10 @@ TEST_F(Operators, row_63_out_of_descriptors_the_operators_port_still_answers) {
 
 TEST_F(Operators, row_63_out_of_memory_newcomers_wait_and_those_inside_and_operators_go_on) {
   std::uint64_t idle = 0;
+  GatewayOptions few = options();
+  few.measure_memory();
   {
-    GatewayProcess gateway(options());
+    GatewayProcess gateway(few);
     expect_a_good_client_works(line, gateway.port());
     idle = gateway.rss_bytes();
   }
@@ -112,7 +114,6 @@ TEST_F(Operators, row_63_out_of_memory_newcomers_wait_and_those_inside_and_opera
   constexpr std::uint64_t body_bytes = std::uint64_t{2} << 20;
   constexpr std::uint64_t coming = 2 * 16 * body_bytes;  // of two threads
   const std::uint64_t bound = (idle + coming / 2) * 10 / 9;
-  GatewayOptions few = options();
   few.set("--limit-memory", std::to_string(bound));
   few.set("--limit-body-bytes", std::to_string(body_bytes));
   few.set("--time-handshake", "1m");

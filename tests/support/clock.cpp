@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 
@@ -18,9 +17,7 @@ void SteppedClock::rule(GatewayOptions& options) const {
   options.environment.emplace_back("LD_PRELOAD", VIEWGATE_BINARY_DIR "/bin/viewgate_clock_shim.so");
   options.environment.emplace_back("CLOCK_SHIM_FILE", file_);
   // The sanitizer wants to be the first library; it may be the second, since the shim overrides nothing that it needs.
-  const char* const given = std::getenv("ASAN_OPTIONS");
-  options.environment.emplace_back(
-      "ASAN_OPTIONS", (given == nullptr ? std::string() : given + std::string(":")) + "verify_asan_link_order=0");
+  options.tell_sanitizer("verify_asan_link_order=0");
 }
 
 void SteppedClock::step(std::chrono::seconds from_real) {

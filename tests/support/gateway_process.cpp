@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -60,6 +61,22 @@ void GatewayOptions::set(const std::string& flag, const std::string& value) {
   } else {
     *std::next(found) = value;
   }
+}
+
+void GatewayOptions::tell_sanitizer(const std::string& told) {
+  const std::string name = "ASAN_OPTIONS";
+  const auto is_it = [&](const auto& variable) { return variable.first == name; };
+  const auto found = std::find_if(environment.begin(), environment.end(), is_it);
+  if (found != environment.end()) {
+    found->second += ":" + told;
+    return;
+  }
+  const char* const ours = std::getenv(name.c_str());
+  environment.emplace_back(name, (ours == nullptr ? std::string() : ours + std::string(":")) + told);
+}
+
+void GatewayOptions::measure_memory() {
+  tell_sanitizer("quarantine_size_mb=1:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=100");
 }
 
 GatewayProcess::GatewayProcess(GatewayOptions options) : options_(std::move(options)) {

@@ -40,6 +40,12 @@ struct GatewayOptions {
 
   /// A flag may be given once: replaces the one of this name, or adds it.
   void set(const std::string& flag, const std::string& value);
+
+  /// For AddressSanitizer, if the gateway has it: beside what is set already.
+  void tell_sanitizer(const std::string& options);
+  /// For every test that allows the gateway less than what a sanitizer keeps of the freed, 256 MB: it then gives that back soon.
+  /// Not for the others, since what it keeps is where it finds uses after the end.
+  void measure_memory();
 };
 
 class GatewayProcess {

@@ -173,6 +173,7 @@ TEST_F(RawLog, case_23_a_reader_that_stops_costs_a_bounded_amount_of_memory_and_
   GatewayOptions options = line.gateway_options();
   options.set("--raw-log-claim", "logs");
   options.set("--time-no-progress", "1s");
+  options.measure_memory();
   GatewayProcess fresh(options);
   const std::uint64_t before = fresh.rss_bytes();
   RawSocket stuck(fresh.port(), 4096);
