@@ -38,7 +38,7 @@ bool is_wanted(const Setting& setting, const std::vector<std::string_view>& keys
 
 std::string help_of(const Setting& setting) {
   std::string out(setting.text);
-  const bool bare = setting.kind == SettingKind::text || setting.kind == SettingKind::list;
+  const bool bare = setting.kind == SettingKind::text || setting.kind == SettingKind::origins;
   if (!bare) out += "; " + allowed_text(setting);
   if (!setting.fallback.empty()) out += " [" + std::string(setting.fallback) + "]";
   if (setting.reload == Reload::hangup) out += " (SIGHUP)";

@@ -133,7 +133,7 @@ using Member = std::variant<std::string Config::*, std::int64_t Config::*, std::
 enum class SettingKind : std::uint8_t {
   text,
   choice,    ///< one of `choices`
-  list,      ///< comma-separated; in a file an array of strings
+  origins,   ///< a list of web origins; lists are comma-separated, and in a file arrays of strings
   count,     ///< a whole number
   bytes,     ///< a whole number with an optional KiB, MiB or GiB
   duration,  ///< a whole number with ms, s, m or h

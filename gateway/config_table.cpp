@@ -40,7 +40,7 @@ constexpr std::array table = std::to_array<Setting>({
            "reactor threads; 0 = one less than the processors, at least one"),
     words("ready_file", text, &C::ready_file, "", "file that gets address:port once the program listens"),
     words("pid_file", text, &C::pid_file, "", "file that gets the process id"),
-    words("origins", list, &C::origins, "",
+    words("origins", origins, &C::origins, "",
           "origins of pages that may connect, as https://app.example; empty = none, programs only", hangup),
 
     words("admin.listen", endpoint, &C::admin_listen, "127.0.0.1:8081",

@@ -111,7 +111,7 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
     return false;
   }
   if (progress.kind == HeadProgress::Kind::too_large) {
-    answer_and_leave(handshake_response(head_too_large), now);
+    refuse_handshake({head_too_large}, now);
     return !ended_;
   }
   const auto head = std::string_view(head_).substr(0, progress.bytes);
@@ -130,7 +130,7 @@ bool Connection::take_head(std::span<char> bytes, Now now) {
   }
   const auto outcome = check_handshake(head, host_.handshake);
   if (const auto* refused = std::get_if<HandshakeRefused>(&outcome)) {
-    answer_and_leave(handshake_response(*refused), now);
+    refuse_handshake(*refused, now);
     return !ended_;
   }
   upgrade(std::get<HandshakeAccepted>(outcome), now);
@@ -227,6 +227,16 @@ bool Connection::take_body(std::string_view bytes) {
   deadline_ = Time::max();  // whoever answers has limits of its own
   host_.http_api->answer(std::move(request), std::make_shared<Reply>(shared_from_this(), socket_.get_executor()));
   return true;
+}
+
+/// A browser tells its page nothing of a refused upgrade: who runs the node must find it here.
+void Connection::refuse_handshake(const HandshakeRefused& refused, Now now) {
+  host_.fanout.tally().count(refused.reason);
+  const bool is_page = refused.reason == RefusalReason::origin;
+  log::write_sparingly(
+      log::Level::info, "socket_refused",
+      {correlation_.connection_field(), {"reason", refused.answer.text}, {is_page ? "origin" : "", refused.origin}});
+  answer_and_leave(handshake_response(refused.answer), now);
 }
 
 void Connection::answer_and_leave(std::string response, Now now) {

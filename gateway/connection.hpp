@@ -113,6 +113,7 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
   [[nodiscard]] bool take_request(std::string_view head, Now now);
   [[nodiscard]] std::optional<std::string> refuse_body(const HttpHead& head, std::size_t bytes);
   [[nodiscard]] bool take_body(std::string_view bytes);
+  void refuse_handshake(const HandshakeRefused& refused, Now now);
   void answer_and_leave(std::string response, Now now);
   void upgrade(const HandshakeAccepted& accepted, Now now);
   void use_ticket(const std::string& ticket);

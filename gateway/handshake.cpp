@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "auth/ticket.hpp"
 #include "gateway/http_api.hpp"
@@ -39,6 +40,13 @@ bool is_key(std::string_view key) {
   return std::string_view{"AQgw"}.find(key[21]) != std::string_view::npos;
 }
 
+/// Small letters, digits, and `more`.
+bool has_only(std::string_view text, std::string_view more) {
+  return std::ranges::all_of(text, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || more.find(c) != std::string_view::npos;
+  });
+}
+
 std::string accept_value(std::string_view key) {
   std::string salted(key);
   salted += accept_salt;
@@ -55,7 +63,11 @@ std::optional<HandshakeRefused> check_origin(const HttpHead& request, const Hand
   const std::string_view origin = request.only("origin");
   const bool listed = origin != "null" && std::count(policy.origins.begin(), policy.origins.end(), origin) > 0;
   if (listed) return std::nullopt;
-  return HandshakeRefused{403, "the origin is not one that may connect"};
+  HandshakeRefused refused{{403, "the origin is not one that may connect"}, RefusalReason::origin};
+  for (const auto& [name, value] : request.fields) {
+    if (name == "origin") refused.origin += (refused.origin.empty() ? "" : ", ") + value;
+  }
+  return refused;
 }
 
 /// A browser's WebSocket can say nothing beside its address but subprotocols. Absent: there are two, or one of another form.
@@ -80,22 +92,39 @@ std::optional<std::string> shown_ticket(const HttpHead& request) {
 
 HandshakeOutcome check_upgrade(const HttpHead& request) {
   if (!request.names_token("upgrade", "websocket") || !request.names_token("connection", "upgrade")) {
-    return HandshakeRefused{426, "the request must upgrade to websocket"};
+    return HandshakeRefused{{426, "the request must upgrade to websocket"}, RefusalReason::upgrade};
   }
   if (request.only("sec-websocket-version") != "13") {
-    return HandshakeRefused{426, "Sec-WebSocket-Version must be 13"};
+    return HandshakeRefused{{426, "Sec-WebSocket-Version must be 13"}, RefusalReason::upgrade};
   }
   const std::string_view key = request.only("sec-websocket-key");
-  if (!is_key(key)) return HandshakeRefused{400, "Sec-WebSocket-Key must be 16 bytes in base64"};
+  if (!is_key(key)) return HandshakeRefused{{400, "Sec-WebSocket-Key must be 16 bytes in base64"}};
   if (!request.names_token("sec-websocket-protocol", subprotocol)) {
-    return HandshakeRefused{400, "Sec-WebSocket-Protocol must name viewgate.v1"};
+    return HandshakeRefused{{400, "Sec-WebSocket-Protocol must name viewgate.v1"}};
   }
   auto ticket = shown_ticket(request);
-  if (!ticket) return HandshakeRefused{400, "Sec-WebSocket-Protocol names more than one ticket, or one that is none"};
+  if (!ticket) return HandshakeRefused{{400, "Sec-WebSocket-Protocol names more than one ticket, or one that is none"}};
   return HandshakeAccepted{accept_value(key), *std::move(ticket), std::string(given_traceparent(request))};
 }
 
 }  // namespace
+
+bool is_origin(std::string_view text) {
+  constexpr std::string_view mark = "://";
+  const auto scheme = text.substr(0, text.find(mark));
+  if (scheme.size() == text.size() || scheme.empty() || !has_only(scheme, "+-.")) return false;
+  auto host = text.substr(scheme.size() + mark.size());
+  if (const auto colon = host.rfind(':'); colon != std::string_view::npos && !host.ends_with(']')) {
+    const auto port = host.substr(colon + 1);
+    std::uint16_t number = 0;
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+    if (error != std::errc{} || end != port.data() + port.size() || port.starts_with('0')) return false;
+    if ((scheme == "https" && number == 443) || (scheme == "http" && number == 80)) return false;
+    host = host.substr(0, colon);
+  }
+  const bool is_v6 = host.starts_with('[') && host.ends_with(']');
+  return is_v6 ? has_only(host.substr(1, host.size() - 2), ":.") : !host.empty() && has_only(host, "-._");
+}
 
 HeadProgress head_progress(std::string_view received) {
   if (!may_begin_a_request(received)) return {HeadProgress::Kind::garbage};
@@ -119,12 +148,12 @@ std::optional<RequestLine> request_line(std::string_view head) {
 
 HandshakeOutcome check_handshake(std::string_view head, const HandshakePolicy& policy) {
   const auto parsed = parse_http_head(head);
-  if (const auto* refused = std::get_if<HttpRefused>(&parsed)) return *refused;
+  if (const auto* refused = std::get_if<HttpRefused>(&parsed)) return HandshakeRefused{*refused};
   const auto& request = std::get<HttpHead>(parsed);
-  if (request.has_body()) return HandshakeRefused{400, "the request must have no body"};
+  if (request.has_body()) return HandshakeRefused{{400, "the request must have no body"}};
   // The target is compared as it came: no decoding, no collapsing, no query. What is not the path is not here.
-  if (request.target != socket_path) return HandshakeRefused{404, "there is nothing here"};
-  if (request.method != "GET") return HandshakeRefused{400, "the socket is opened by GET"};
+  if (request.target != socket_path) return HandshakeRefused{{404, "there is nothing here"}};
+  if (request.method != "GET") return HandshakeRefused{{400, "the socket is opened by GET"}};
   if (const auto refused = check_origin(request, policy)) return *refused;
   return check_upgrade(request);
 }
@@ -136,7 +165,7 @@ std::string handshake_response(const HandshakeAccepted& accepted) {
   return out;
 }
 
-std::string handshake_response(const HandshakeRefused& refused) {
+std::string handshake_response(const HttpRefused& refused) {
   const std::string_view fields = refused.status == 426 ? "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" : "";
   return http_text(refused.status, "text/plain", std::string(refused.text) + "\n", fields);
 }

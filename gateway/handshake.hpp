@@ -5,6 +5,7 @@
 // the SDK must understand (version, not ready, limits) is a close code after it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,10 @@ struct RequestLine {
 };
 [[nodiscard]] std::optional<RequestLine> request_line(std::string_view head);
 
+/// Whether a browser can send it as Origin (RFC 6454): scheme://host[:port], lower case, no path, and no port that is its
+/// scheme's own. "null" is no origin: any page can have it.
+[[nodiscard]] bool is_origin(std::string_view text);
+
 struct HandshakePolicy {
   std::vector<std::string> origins;  ///< compared exactly, for example "https://app.example:8443"; "null" never matches
 };
@@ -46,7 +51,20 @@ struct HandshakeAccepted {
 
 inline constexpr std::string_view ticket_prefix = "viewgate.ticket.";
 
-using HandshakeRefused = HttpRefused;
+/// What an operator is told of it, and counts.
+enum class RefusalReason : std::uint8_t {
+  origin,    ///< of a page that is not listed
+  upgrade,   ///< no upgrade to this version of WebSocket: often a proxy that does not pass it on
+  malformed  ///< what no browser and no client of ours sends
+};
+/// As metrics call them.
+inline constexpr std::array<std::string_view, 3> refusal_reasons{"origin", "upgrade", "malformed"};
+
+struct HandshakeRefused {
+  HttpRefused answer;
+  RefusalReason reason = RefusalReason::malformed;
+  std::string origin = {};  ///< as it came, if that is the reason
+};
 using HandshakeOutcome = std::variant<HandshakeAccepted, HandshakeRefused>;
 
 /// `head`: complete, with its empty line.
@@ -54,8 +72,8 @@ using HandshakeOutcome = std::variant<HandshakeAccepted, HandshakeRefused>;
 
 /// The bytes to send. A refusal ends with the connection.
 [[nodiscard]] std::string handshake_response(const HandshakeAccepted& accepted);
-[[nodiscard]] std::string handshake_response(const HandshakeRefused& refused);
+[[nodiscard]] std::string handshake_response(const HttpRefused& refused);
 
-inline constexpr HandshakeRefused head_too_large{431, "the request header is larger than 8192 bytes"};
+inline constexpr HttpRefused head_too_large{431, "the request header is larger than 8192 bytes"};
 
 }  // namespace viewgate::gateway

@@ -121,6 +121,14 @@ class Node {
     out_.counter("viewgate_sockets_refused_total",
                  "Sockets closed at once: their address had too many, or no descriptor was left.",
                  sum(&Tally::not_accepted));
+    for (std::size_t i = 0; i < refusal_reasons.size(); ++i) {
+      out_.counter(
+          "viewgate_handshakes_refused_total",
+          "Sockets that were refused before the upgrade: a page of an origin that is not listed, no upgrade (a "
+          "proxy that does not pass it on), or what no client of ours sends.",
+          sum([i](const Tally& tally) -> const Count& { return tally.handshakes_refused.at(i); }),
+          {{"reason", std::string(refusal_reasons.at(i))}});
+    }
     out_.counter("viewgate_hellos_accepted_total", "Clients that were let in.", sum(&Tally::welcomes));
     out_.counter("viewgate_written_messages_total", "Messages given to sockets.",
                  sum(&ReactorCounters::messages_written));

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "gateway/handshake.hpp"
 #include "gateway/protocol.hpp"
 
 namespace viewgate::gateway {
@@ -80,20 +81,22 @@ struct Tally {
   std::array<Count, close_codes.size()> closes;  ///< begun or answered by this side, in the order of close_codes
   Count accepted;                                ///< sockets
   Count not_accepted;  ///< closed at once: of an address with too many, or no descriptor was left
-  Count welcomes;      ///< accepted hellos
-  Count subscribed;    ///< names of views
-  Count resumed;       ///< of these, those that went on from a cursor
-  std::array<Count, limit_names.size()> limits;  ///< times that each was reached
-  Count bootstraps_refused;                      ///< answers of the engine that there is no snapshot now
-  Count ring_misses;       ///< times a subscription fell behind its ring and came back through history
-  Times commit_to_socket;  ///< from the writer's transaction time to the reactor's write, per commit and view
-  Times bootstraps;        ///< from the question to the engine's answer
+  std::array<Count, refusal_reasons.size()> handshakes_refused;  ///< by RefusalReason
+  Count welcomes;                                                ///< accepted hellos
+  Count subscribed;                                              ///< names of views
+  Count resumed;                                                 ///< of these, those that went on from a cursor
+  std::array<Count, limit_names.size()> limits;                  ///< times that each was reached
+  Count bootstraps_refused;  ///< answers of the engine that there is no snapshot now
+  Count ring_misses;         ///< times a subscription fell behind its ring and came back through history
+  Times commit_to_socket;    ///< from the writer's transaction time to the reactor's write, per commit and view
+  Times bootstraps;          ///< from the question to the engine's answer
   Times histories;
   Times spills;  ///< reads of bootstraps' files that had to wait for the disk
 
   /// What a session tells its client.
   void count(const Error& error) { errors.at(static_cast<std::size_t>(error.code)).add(); }
   void count(const ResetRequired& reset) { resets.at(static_cast<std::size_t>(reset.reason)).add(); }
+  void count(RefusalReason reason) { handshakes_refused.at(static_cast<std::size_t>(reason)).add(); }
   void count(const Welcome&) { welcomes.add(); }
   void count(const Subscribed& answer) {
     subscribed.add();

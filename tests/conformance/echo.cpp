@@ -63,7 +63,7 @@ void serve(tcp::socket socket) {
   const std::string request = read_request(socket, rest);
   const auto outcome = gateway::check_handshake(request, {});
   if (const auto* refused = std::get_if<gateway::HandshakeRefused>(&outcome)) {
-    asio::write(socket, asio::buffer(gateway::handshake_response(*refused)));
+    asio::write(socket, asio::buffer(gateway::handshake_response(refused->answer)));
     return;
   }
   const std::string chosen = "Sec-WebSocket-Protocol: " + std::string(gateway::subprotocol) + "\r\n";

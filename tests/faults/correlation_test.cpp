@@ -99,6 +99,27 @@ TEST_F(Correlation, an_error_leads_to_its_line) {
   EXPECT_TRUE(has_line(gateway, "admin_refused", id_in(ask(admin, "GET", "/metrics", "", "Bearer no").head)));
 }
 
+TEST_F(Correlation, row_17_a_page_of_another_origin_is_told_nothing_and_its_operator_all) {
+  GatewayOptions with_pages = options();
+  with_pages.set("--origins", "https://app.example");
+  GatewayProcess gateway(with_pages);
+  UpgradeRequest request;
+  request.extra_headers = "Origin: https://app.example.evil\t\"a=b\r\n";
+  const std::string refused = head_of(gateway.port(), upgrade_bytes(request));
+  EXPECT_THAT(refused, HasSubstr("HTTP/1.1 403 "));
+  EXPECT_TRUE(has_line(gateway, "socket_refused", id_in(refused),
+                       "reason=\"the origin is not one that may connect\" "
+                       "origin=\"https://app.example.evil"))
+      << gateway.log();
+  const std::string no_upgrade = head_of(gateway.port(), "GET /v1/socket HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(has_line(gateway, "socket_refused", id_in(no_upgrade), "reason=\"the request must upgrade"))
+      << gateway.log();
+  const std::string figures = metrics(admin_port(gateway)).body;
+  EXPECT_THAT(figures, HasSubstr("viewgate_handshakes_refused_total{reason=\"origin\"} 1\n"));
+  EXPECT_THAT(figures, HasSubstr("viewgate_handshakes_refused_total{reason=\"upgrade\"} 1\n"));
+  EXPECT_THAT(figures, HasSubstr("viewgate_handshakes_refused_total{reason=\"malformed\"} 0\n"));
+}
+
 TEST_F(Correlation, an_id_from_outside_is_taken_from_a_trusted_proxy_alone) {
   UpgradeRequest request;
   request.extra_headers = "X-Request-Id: of-the-proxy.7\r\n";

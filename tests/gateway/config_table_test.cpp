@@ -126,6 +126,20 @@ TEST(ConfigTable, units_are_read_and_overflow_is_refused) {
   }
 }
 
+TEST(ConfigTable, row_17_an_origin_that_no_browser_sends_is_refused_with_what_is_right) {
+  const File file("threads = 1\norigins = [\"https://app.example\", \"http://localhost:3000\"]\n");
+  ConfigSources sources;
+  sources.file = file.path();
+  EXPECT_THAT(config_of(sources).origins, ElementsAre("https://app.example", "http://localhost:3000"));
+  for (const std::string wrong : {"https://app.example/", "app.example", "*", "null", "https://app.example:443"}) {
+    const File other("threads = 1\norigins = [\"http://a.example\", \"" + wrong + "\"]\n");
+    sources.file = other.path();
+    EXPECT_THAT(problems_of(sources),
+                ElementsAre(AllOf(HasSubstr(":2: origins is \"http://a.example," + wrong + "\", but must be a list"),
+                                  HasSubstr("https://app.example or http://localhost:3000"))));
+  }
+}
+
 TEST(ConfigTable, endpoints) {
   EXPECT_EQ(parse_endpoint("[::1]:0")->address, "::1");
   EXPECT_EQ(parse_endpoint("127.0.0.1:65535")->port, 65535);

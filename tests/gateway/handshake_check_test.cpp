@@ -28,7 +28,7 @@ struct Request {
 int status_of(const std::string& head) {
   const HandshakeOutcome outcome = check_handshake(head, policy);
   const auto* const refused = std::get_if<HandshakeRefused>(&outcome);
-  return refused == nullptr ? 101 : refused->status;
+  return refused == nullptr ? 101 : refused->answer.status;
 }
 
 int status_with(std::string Request::*member, const std::string& value) {
@@ -92,7 +92,7 @@ TEST(Handshake, row_14_another_version_is_answered_426_with_the_right_one) {
                                   "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Version: 13\r\n"}) {
     EXPECT_EQ(status_with(&Request::version, value), 426) << value;
   }
-  const std::string answer = handshake_response(HandshakeRefused{426, "x"});
+  const std::string answer = handshake_response(HttpRefused{426, "x"});
   EXPECT_NE(answer.find("\r\nSec-WebSocket-Version: 13\r\n"), std::string::npos);
   EXPECT_NE(answer.find("\r\nConnection: close\r\n"), std::string::npos);
 }
@@ -145,6 +145,60 @@ TEST(Handshake, row_17_only_listed_origins_connect_from_a_browser) {
   EXPECT_TRUE(std::holds_alternative<HandshakeRefused>(check_handshake(request.text(), careless)));
 }
 
+TEST(Handshake, row_17_only_what_a_browser_can_send_is_an_origin) {
+  for (const char* right :
+       {"https://app.example", "http://localhost:3000", "https://app.example:8443", "http://app.example:443",
+        "https://[::1]:8443", "https://[2001:db8::1]", "https://xn--bcher-kva.example", "capacitor://localhost",
+        "chrome-extension://abcdefghijklmnop", "https://my_host"}) {
+    EXPECT_TRUE(is_origin(right)) << right;
+  }
+  for (const char* wrong : {"",
+                            "*",
+                            "null",
+                            "app.example",
+                            "//app.example",
+                            "://app.example",
+                            "https://",
+                            "https://app.example/",
+                            "https://app.example/path",
+                            "https://app.example?a",
+                            "https://app.example#a",
+                            "https://user@app.example",
+                            "https://app.example:443",
+                            "http://app.example:80",
+                            "https://app.example:",
+                            "https://app.example:x",
+                            "https://app.example:0",
+                            "https://app.example:08443",
+                            "https://app.example:65536",
+                            "HTTPS://app.example",
+                            "https://App.example",
+                            "https://b\u00fccher.example",
+                            "https://*.app.example",
+                            "https://app.example:1:2",
+                            "https://a https://b",
+                            "https://:80",
+                            "https://[::1"}) {
+    EXPECT_FALSE(is_origin(wrong)) << wrong;
+  }
+}
+
+TEST(Handshake, row_17_a_refusal_says_what_an_operator_needs) {
+  const auto refused = [](const std::string& more, const char* without = "") {
+    Request request;
+    request.more = more;
+    std::string text = request.text();
+    if (const auto at = text.find(without); *without != '\0' && at != std::string::npos) text.replace(at, 1, "X");
+    return std::get<HandshakeRefused>(check_handshake(text, policy));
+  };
+  EXPECT_EQ(refused("Origin: https://evil.example\r\n").reason, RefusalReason::origin);
+  EXPECT_EQ(refused("Origin: https://evil.example\r\n").origin, "https://evil.example");
+  EXPECT_EQ(refused("Origin: https://a.example\r\nOrigin: https://b.example\r\n").origin,
+            "https://a.example, https://b.example");
+  EXPECT_EQ(refused("", "Upgrade: ").reason, RefusalReason::upgrade);
+  EXPECT_EQ(refused("Content-Length: 5\r\n").reason, RefusalReason::malformed);
+}
+
 TEST(Handshake, row_18_the_path_is_compared_as_it_came) {
   for (const std::string target :
        {"/v1//socket", "/v1/socket/", "/v1/%73ocket", "/v1/socket?token=secret", "/v1/socket?", "//v1/socket",
@@ -158,7 +212,7 @@ TEST(Handshake, row_18_a_refusal_quotes_nothing_of_the_request) {
   Request request;
   request.line = "GET /v1/socket?token=secret HTTP/1.1";
   const HandshakeOutcome outcome = check_handshake(request.text(), policy);
-  EXPECT_EQ(handshake_response(std::get<HandshakeRefused>(outcome)).find("secret"), std::string::npos);
+  EXPECT_EQ(handshake_response(std::get<HandshakeRefused>(outcome).answer).find("secret"), std::string::npos);
 }
 
 TEST(Handshake, a_request_that_asks_for_no_upgrade_is_told_what_would_be_right) {
