@@ -21,6 +21,11 @@ void Admission::set_limits(AdmissionLimits limits) {
   limits_ = limits;
 }
 
+AdmissionRefusals Admission::refusals() {
+  const std::scoped_lock lock(mutex_);
+  return refusals_;
+}
+
 std::optional<Admission::Place> Admission::enter_address(std::string_view address, Time now) {
   std::string name = "a";
   name += address.substr(0, address.size() == ipv4_bytes ? ipv4_bytes : ipv6_network_bytes);
@@ -33,6 +38,8 @@ std::optional<Admission::Place> Admission::enter_address(std::string_view addres
   }
   const bool too_fast = limits_.address_handshakes > 0 && count.begun_in_window >= limits_.address_handshakes;
   const bool too_many = limits_.address_connections > 0 && count.connections >= limits_.address_connections;
+  if (too_many) ++refusals_.address_connections;
+  if (too_fast && !too_many) ++refusals_.address_handshakes;
   if (too_fast || too_many) return std::nullopt;
   ++count.begun_in_window;
   ++count.connections;
@@ -40,17 +47,23 @@ std::optional<Admission::Place> Admission::enter_address(std::string_view addres
 }
 
 std::optional<Admission::Place> Admission::enter_principal(std::string_view issuer, std::string_view subject) {
-  return enter(name_of('p', issuer, subject), &AdmissionLimits::principal_connections);
+  return enter(name_of('p', issuer, subject), &AdmissionLimits::principal_connections,
+               &AdmissionRefusals::principal_connections);
 }
 
 std::optional<Admission::Place> Admission::enter_request(std::string_view issuer, std::string_view subject) {
-  return enter(name_of('r', issuer, subject), &AdmissionLimits::principal_requests);
+  return enter(name_of('r', issuer, subject), &AdmissionLimits::principal_requests,
+               &AdmissionRefusals::principal_requests);
 }
 
-std::optional<Admission::Place> Admission::enter(std::string name, std::size_t AdmissionLimits::*limit) {
+std::optional<Admission::Place> Admission::enter(std::string name, std::size_t AdmissionLimits::*limit,
+                                                 std::uint64_t AdmissionRefusals::*refused) {
   const std::scoped_lock lock(mutex_);
   Count& count = counts_[name];
-  if (limits_.*limit > 0 && count.connections >= limits_.*limit) return std::nullopt;
+  if (limits_.*limit > 0 && count.connections >= limits_.*limit) {
+    ++(refusals_.*refused);
+    return std::nullopt;
+  }
   ++count.connections;
   return Place(shared_from_this(), std::move(name));
 }

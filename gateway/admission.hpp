@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,14 @@ struct AdmissionLimits {
   std::size_t address_handshakes = 0;  ///< new connections a second
   std::size_t principal_connections = 0;
   std::size_t principal_requests = 0;  ///< over HTTP that are being answered
+};
+
+/// Who was turned away, by the limit that was reached.
+struct AdmissionRefusals {
+  std::uint64_t address_connections = 0;
+  std::uint64_t address_handshakes = 0;
+  std::uint64_t principal_connections = 0;
+  std::uint64_t principal_requests = 0;
 };
 
 class Admission : public std::enable_shared_from_this<Admission> {
@@ -59,6 +68,8 @@ class Admission : public std::enable_shared_from_this<Admission> {
   /// The same of its requests, each of which is on a connection of the principal besides.
   [[nodiscard]] std::optional<Place> enter_request(std::string_view issuer, std::string_view subject);
 
+  [[nodiscard]] AdmissionRefusals refusals();
+
  private:
   struct Count {
     std::size_t connections = 0;
@@ -66,11 +77,13 @@ class Admission : public std::enable_shared_from_this<Admission> {
     std::size_t begun_in_window = 0;
   };
 
-  [[nodiscard]] std::optional<Place> enter(std::string name, std::size_t AdmissionLimits::*limit);
+  [[nodiscard]] std::optional<Place> enter(std::string name, std::size_t AdmissionLimits::*limit,
+                                           std::uint64_t AdmissionRefusals::*refused);
   void leave(const std::string& name);
   void forget_idle(Time now);
 
   AdmissionLimits limits_;
+  AdmissionRefusals refusals_;
   std::mutex mutex_;
   std::unordered_map<std::string, Count> counts_;
   Time forgotten_at_;

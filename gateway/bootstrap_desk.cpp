@@ -55,7 +55,9 @@ void BootstrapDesk::ask(const GroupSpecPtr& spec, const std::string& principal, 
   }
   const auto need = needs_.find(spec->id);
   const bool has_room = !closed_ && make_room(need == needs_.end() ? 1 : need->second.bytes);
-  if (!has_room || waiting_ >= limits_.snapshot_queue) {
+  const bool is_full = waiting_ >= limits_.snapshot_queue;
+  if (is_full) ++queue_full_;
+  if (!has_room || is_full) {
     return asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
   }
   auto flight = std::make_shared<Flight>(spec, head, limits_, room_);

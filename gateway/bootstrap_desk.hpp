@@ -67,6 +67,7 @@ class BootstrapDesk {
   void tick();
 
   [[nodiscard]] std::uint64_t over_share() const { return over_share_; }
+  [[nodiscard]] std::uint64_t queue_full() const { return queue_full_; }
 
   /// Of all that are read, kept or written to sockets.
   [[nodiscard]] std::size_t memory_bytes() const { return room_->memory.load(std::memory_order_relaxed); }
@@ -141,6 +142,7 @@ class BootstrapDesk {
   std::size_t waiting_ = 0;     // flights; in the queue each is once for each principal
   FairQueue<FlightPtr> queue_;  // waiting, by principal
   std::uint64_t over_share_ = 0;
+  std::uint64_t queue_full_ = 0;
   std::size_t reading_ = 0;
   std::unordered_map<GroupId, Kept, GroupIdHash> kept_;
   std::uint64_t uses_ = 0;

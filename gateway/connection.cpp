@@ -81,11 +81,7 @@ void Connection::on_readable() {
 
 /// Bytes that came, 0 where none are there. Absent: the connection has ended.
 std::optional<std::size_t> Connection::receive(std::span<char> into, Now now) {
-  if (tls_) {
-    const auto count = tls_->read(into, now.steady);
-    if (!count && tls_->is_flood()) host_.fanout.tally().count_limit(Limit::messages);
-    return count;
-  }
+  if (tls_) return tls_->read(into, now.steady);
   boost::system::error_code error;
   const std::size_t count = socket_.read_some(asio::buffer(into.data(), into.size()), error);
   if (error == asio::error::would_block) return 0;

@@ -65,6 +65,8 @@ class Engine final : public ledger::TailSink, public EnginePort {
   [[nodiscard]] std::uint64_t backlogs() const { return backlogs_; }
   /// Questions for a snapshot that were one too many of their principal.
   [[nodiscard]] std::uint64_t bootstraps_over_share() const { return bootstraps_.over_share(); }
+  /// And those for which snapshot.queue had no place.
+  [[nodiscard]] std::uint64_t bootstrap_queue_full() const { return bootstraps_.queue_full(); }
 
   // The same one by one, for an operator: a bounded number at a time, since commits wait meanwhile.
 

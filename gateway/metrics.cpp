@@ -166,10 +166,20 @@ class Node {
                    sum([i](const Tally& tally) -> const Count& { return tally.limits.at(i); }),
                    {{"limit", std::string(limit_names.at(i))}});
     }
-    out_.counter("viewgate_limits_reached_total", "", number(reading_.engine.backlogs),
-                 {{"limit", "ring.backlog_bytes"}});
-    out_.counter("viewgate_limits_reached_total", "", number(reading_.engine.bootstraps_over_share),
-                 {{"limit", "limit.principal_bootstraps"}});
+    const EngineReading& engine = reading_.engine;
+    const std::pair<const char*, std::uint64_t> of_the_node[] = {
+        {"limit.address_connections", engine.admission.address_connections},
+        {"limit.address_handshakes", engine.admission.address_handshakes},
+        {"limit.principal_connections", engine.admission.principal_connections},
+        {"limit.principal_requests", engine.admission.principal_requests},
+        {"limit.principal_bootstraps", engine.bootstraps_over_share},
+        {"limit.view_answers", engine.view_answers_over_limit},
+        {"ring.backlog_bytes", engine.backlogs},
+        {"snapshot.queue", engine.bootstrap_queue_full},
+        {"write.queue", engine.writes.queue_full}};
+    for (const auto& [limit, times] : of_the_node) {
+      out_.counter("viewgate_limits_reached_total", "", number(times), {{"limit", limit}});
+    }
     out_.counter("viewgate_bootstraps_refused_total",
                  "Questions for a snapshot that were told to come back: no room, or no database.",
                  sum(&Tally::bootstraps_refused));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/admission.hpp"
 #include "gateway/reactor.hpp"
 #include "ledger/mutator.hpp"
 #include "ledger/tailer.hpp"
@@ -26,6 +27,9 @@ struct EngineReading {
   std::uint64_t frames = 0;
   std::uint64_t backlogs = 0;
   std::uint64_t bootstraps_over_share = 0;
+  std::uint64_t bootstrap_queue_full = 0;
+  std::uint64_t view_answers_over_limit = 0;
+  AdmissionRefusals admission;
   ledger::TailerStats tail;
   std::vector<ledger::SpaceLag> lags;
   ledger::MutatorStats writes;

@@ -45,7 +45,7 @@ void Session::on_bytes(std::span<char> bytes, Now now) {
   begin_rate_window(now);
   bytes_in_window_ += bytes.size();
   if (!closing() && bytes_in_window_ > fanout_.options().input_bytes_per_second) {
-    fanout_.tally().count_limit(Limit::messages);
+    fanout_.tally().count_limit(Limit::input_bytes);
     close(close_code::rate_limited, "too many bytes in a second");
   }
   take(bytes, now);
@@ -74,7 +74,8 @@ void Session::on_event(const WsEvent& event, Now now) {
   }
   if (closing()) return;
   if (!within_rates(event.kind)) {
-    fanout_.tally().count_limit(Limit::messages);
+    const bool is_message = event.kind == WsEvent::Kind::message;
+    fanout_.tally().count_limit(is_message ? Limit::messages : Limit::control_frames);
     return close(close_code::rate_limited, "too many frames in a second");
   }
   if (event.kind == WsEvent::Kind::message) {
@@ -140,10 +141,7 @@ void Session::on_hello(const Hello& hello, Now now) {
   }
   ticket_token_ = {};
   principal_ = std::move(verified.value());
-  if (!takes_place()) {
-    fanout_.tally().count_limit(Limit::principal_connections);
-    return close(close_code::rate_limited, "too many connections of this principal");
-  }
+  if (!takes_place()) return close(close_code::rate_limited, "too many connections of this principal");
   authenticated_ = true;
   transport_.on_welcome();
   phase_ = Phase::open;

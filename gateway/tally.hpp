@@ -60,18 +60,18 @@ class Times {
 enum class Limit : std::uint8_t {
   strangers,
   connections,
-  principal_connections,
   subscriptions,
   groups,
   messages,
+  control_frames,
+  input_bytes,
   rings,
   memory
 };
 /// As the configuration calls them.
-inline constexpr std::array<std::string_view, 8> limit_names{
-    "limit.strangers",     "limit.connections", "limit.principal_connections",
-    "limit.subscriptions", "limit.groups",      "limit.messages",
-    "ring.total_bytes",    "limit.memory"};
+inline constexpr std::array<std::string_view, 9> limit_names{
+    "limit.strangers",      "limit.connections", "limit.subscriptions", "limit.groups", "limit.messages",
+    "limit.control_frames", "limit.input_bytes", "ring.total_bytes",    "limit.memory"};
 
 struct Tally {
   static constexpr std::size_t names_max = 32;  ///< of error codes, of reset reasons

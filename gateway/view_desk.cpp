@@ -13,6 +13,7 @@
 #include "gateway/log_sparingly.hpp"
 #include "gateway/mutation_door.hpp"
 #include "gateway/sending_time.hpp"
+#include "gateway/tally.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -94,6 +95,8 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
     asio::post(loop_, [self = shared_from_this(), options] { self->options_ = options; });
   }
 
+  [[nodiscard]] std::uint64_t over_limit() const { return over_limit_.value(); }
+
   void on_erased(const std::string& space, ledger::Sequence through) {
     asio::post(loop_, [self = shared_from_this(), space, through] {
       self->cut_where([&](const Answer& each) -> std::string_view {
@@ -118,7 +121,10 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
   using AnswerPtr = std::shared_ptr<Answer>;
 
   void begin(ViewQuestion question, Bound bound, std::shared_ptr<HttpReply> reply) {
-    if (answers_.size() >= options_.answers_max) return say(*reply, unavailable(options_.retry_after));
+    if (answers_.size() >= options_.answers_max) {
+      over_limit_.add();
+      return say(*reply, unavailable(options_.retry_after));
+    }
     const auto answer = std::make_shared<Answer>();
     answer->question = std::move(question);
     answer->bound = std::move(bound);
@@ -250,6 +256,7 @@ class ViewDesk::Answers : public std::enable_shared_from_this<Answers> {
   const auth::TokenVerifier& verifier_;
   ViewDeskOptions options_;
   std::vector<AnswerPtr> answers_;
+  Count over_limit_;  // any thread may read it
 };
 
 ViewDesk::ViewDesk(asio::io_context& loop, Ask ask, const auth::TokenVerifier& verifier, ViewDeskOptions options)
@@ -294,6 +301,8 @@ void ViewDesk::answer(ViewQuestion question, std::shared_ptr<HttpReply> reply) {
 }
 
 void ViewDesk::take(ViewDeskOptions options) { answers_->take(options); }
+
+std::uint64_t ViewDesk::over_limit() const { return answers_->over_limit(); }
 
 void ViewDesk::on_erased(const std::string& space, ledger::Sequence through) { answers_->on_erased(space, through); }
 

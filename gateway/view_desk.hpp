@@ -76,6 +76,9 @@ class ViewDesk {
   /// An answer that is being sent is cut off when its token is revoked or expires.
   void answer(ViewQuestion question, std::shared_ptr<HttpReply> reply);
 
+  /// Questions that were one more than limit.view_answers.
+  [[nodiscard]] std::uint64_t over_limit() const;
+
   /// Values of commits up to `through` were erased: answers that may hold them are cut off.
   void on_erased(const std::string& space, ledger::Sequence through);
 

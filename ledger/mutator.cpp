@@ -89,6 +89,7 @@ class Mutator::Work : public std::enable_shared_from_this<Work> {
     }
     const std::size_t bytes = bytes_of(request);
     if (!queue_.has_room_for(request.space, request.principal, bytes)) {
+      ++stats_.queue_full;
       const std::string detail = "too many mutations of space '" + request.space + "', or of this principal, wait";
       return refuse(std::move(done), Error{errc::unavailable, "", detail});
     }

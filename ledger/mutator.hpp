@@ -53,9 +53,10 @@ struct MutatorStats {
   std::uint64_t receipts = 0;
   std::uint64_t replays = 0;
   std::uint64_t retries = 0;
-  std::uint64_t failures = 0;  ///< requests that were answered by an error
-  std::size_t waiting = 0;     ///< requests that wait now
-  pg::PoolStats pool;          ///< of the connections that write
+  std::uint64_t failures = 0;    ///< requests that were answered by an error
+  std::uint64_t queue_full = 0;  ///< of these, those that found no room in the queue
+  std::size_t waiting = 0;       ///< requests that wait now
+  pg::PoolStats pool;            ///< of the connections that write
 };
 
 class Mutator final : public Mutations {

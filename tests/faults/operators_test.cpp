@@ -365,6 +365,7 @@ TEST_F(Operators, limits_that_were_reached_and_what_is_open_are_counted) {
   GatewayOptions few = options();
   few.set("--threads", "1");
   few.set("--limit-subscriptions", "1");
+  few.set("--limit-principal-connections", "4");
   GatewayProcess gateway(few);
   const std::string space = line.new_space();
   WsClient client(gateway.port(), line.reader());
@@ -373,6 +374,11 @@ TEST_F(Operators, limits_that_were_reached_and_what_is_open_are_counted) {
   EXPECT_EQ(client.next_of("error").plain("code"), "too_many_subscriptions");
   const std::uint16_t port = admin_port(gateway);
   EXPECT_THAT(metrics(port).body, HasSubstr("viewgate_limits_reached_total{limit=\"limit.subscriptions\"} 1\n"));
+  std::vector<std::unique_ptr<WsClient>> crowd;
+  for (int i = 0; i < 4; ++i) crowd.push_back(std::make_unique<WsClient>(gateway.port(), line.reader("crowd")));
+  EXPECT_EQ(hello_code(gateway.port(), line.reader("crowd")), 4029);
+  EXPECT_THAT(metrics(port).body,
+              HasSubstr("viewgate_limits_reached_total{limit=\"limit.principal_connections\"} 1\n"));
   // As of the last sweep.
   EXPECT_TRUE(eventually(
       [&] { return metrics(port).body.find("viewgate_subscriptions{reactor=\"0\"} 1\n") != std::string::npos; }));

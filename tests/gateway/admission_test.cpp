@@ -64,6 +64,30 @@ TEST(Admission, a_principal_has_so_many_requests_beside_its_connections) {
   EXPECT_TRUE(admission->enter_request("i", "ada"));
 }
 
+TEST(Admission, who_is_turned_away_is_counted_by_the_limit) {
+  AdmissionLimits limits;
+  limits.address_connections = 1;
+  limits.principal_connections = 1;
+  limits.principal_requests = 1;
+  const auto admission = std::make_shared<Admission>(limits);
+  const auto address = admission->enter_address(here, start);
+  const auto connection = admission->enter_principal("i", "ada");
+  const auto request = admission->enter_request("i", "ada");
+  EXPECT_TRUE(address && connection && request);
+  EXPECT_FALSE(admission->enter_address(here, start));
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(admission->enter_principal("i", "ada"));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(admission->enter_request("i", "ada"));
+  limits.address_connections = 0;
+  limits.address_handshakes = 1;
+  admission->set_limits(limits);
+  EXPECT_FALSE(admission->enter_address(here, start));
+  const auto found = admission->refusals();
+  EXPECT_EQ(found.address_connections, 1U);
+  EXPECT_EQ(found.address_handshakes, 1U);
+  EXPECT_EQ(found.principal_connections, 2U);
+  EXPECT_EQ(found.principal_requests, 3U);
+}
+
 TEST(Admission, without_limits_everyone_enters_and_who_left_is_forgotten) {
   const auto admission = std::make_shared<Admission>(AdmissionLimits{});
   std::vector<Admission::Place> places;

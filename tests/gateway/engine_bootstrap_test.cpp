@@ -130,6 +130,7 @@ TEST_F(EngineBootstrap, so_many_at_once_so_many_waiting_and_the_surplus_is_told_
   EXPECT_THAT(world->reader.snapshots, SizeIs(1));
   EXPECT_EQ(error_of(*replies[2]), ErrorCode::unavailable);
   EXPECT_EQ(std::get<Refusal>(*replies[2]).retry_after, limits.retry_after);
+  EXPECT_EQ(world->engine.bootstrap_queue_full(), 1U);
   world->reader.snapshots[0].done(at(5));
   world->run();
   ASSERT_THAT(world->reader.snapshots, SizeIs(2));

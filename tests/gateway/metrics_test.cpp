@@ -78,6 +78,23 @@ TEST(Metrics, figures_of_reactors_are_told_apart_or_summed) {
   EXPECT_THAT(text, HasSubstr("viewgate_groups 5\n"));
 }
 
+TEST(Metrics, limits_of_the_whole_node_have_their_names) {
+  const Tally tally;
+  NodeReading reading = some_reading(tally);
+  reading.engine.backlogs = 1;
+  reading.engine.bootstraps_over_share = 2;
+  reading.engine.bootstrap_queue_full = 3;
+  reading.engine.view_answers_over_limit = 4;
+  reading.engine.admission = {5, 6, 7, 8};
+  reading.engine.writes.queue_full = 9;
+  const std::string text = metrics_text(reading);
+  for (const char* line : {"ring.backlog_bytes\"} 1", "limit.principal_bootstraps\"} 2", "snapshot.queue\"} 3",
+                           "limit.view_answers\"} 4", "limit.address_connections\"} 5", "limit.address_handshakes\"} 6",
+                           "limit.principal_connections\"} 7", "limit.principal_requests\"} 8", "write.queue\"} 9"}) {
+    EXPECT_THAT(text, HasSubstr("viewgate_limits_reached_total{limit=\"" + std::string(line) + "\n"));
+  }
+}
+
 TEST(Metrics, what_a_node_goes_on_without_is_told) {
   const Tally tally;
   NodeReading reading = some_reading(tally);

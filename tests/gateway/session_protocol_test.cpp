@@ -13,6 +13,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+std::uint64_t times_reached(SessionWorld& world, std::string_view limit) {
+  const auto at = std::find(limit_names.begin(), limit_names.end(), limit) - limit_names.begin();
+  return world.fanout.tally().limits.at(static_cast<std::size_t>(at)).value();
+}
+
 TEST(session_protocol, hello_is_answered_by_welcome) {
   SessionWorld world;
   auto client = world.connect();
@@ -116,6 +121,27 @@ TEST(session_protocol, row_11_pings_are_answered_and_a_flood_is_4029) {
   client->send(WsOpcode::pong, {});
   world.run();
   EXPECT_EQ(client->close_code, 4029);
+  EXPECT_EQ(times_reached(world, "limit.control_frames"), 1U);
+  EXPECT_EQ(times_reached(world, "limit.messages"), 0U);
+}
+
+TEST(session_protocol, row_11_each_limit_of_a_client_is_counted_by_its_own_name) {
+  SessionOptions few;
+  few.messages_per_second = 3;
+  few.input_bytes_per_second = 4096;
+  SessionWorld world(few);
+  auto talker = world.open();
+  for (int i = 0; i < 4; ++i) talker->say_message(Pong{});
+  world.run();
+  EXPECT_EQ(talker->close_code, 4029);
+  EXPECT_EQ(times_reached(world, "limit.messages"), 1U);
+  EXPECT_EQ(times_reached(world, "limit.input_bytes"), 0U);
+  auto sender = world.open();
+  sender->send(WsOpcode::text, std::string(5000, ' '));
+  world.run();
+  EXPECT_EQ(sender->close_code, 4029);
+  EXPECT_EQ(times_reached(world, "limit.messages"), 1U);
+  EXPECT_EQ(times_reached(world, "limit.input_bytes"), 1U);
 }
 
 TEST(session_protocol, row_26_a_refreshed_token_of_another_principal_is_4003) {
