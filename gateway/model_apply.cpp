@@ -62,6 +62,21 @@ void capture(CommandDatabase& database, const projection::TableName& name, const
       [&](auto done) { database.registry().capture(quoted(name), name.space_column, std::move(done)); }));
 }
 
+/// A node may serve as another role than the one that applies: one from which rows are hidden cannot read the table at all.
+bool has_row_security(CommandDatabase& database, const projection::TableName& name) {
+  ledger::pg::Params params;
+  params.emplace_back(quoted(name));
+  const auto found =
+      database.exec("select relrowsecurity from pg_class where oid = to_regclass($1)", std::move(params));
+  return !found.empty() && found[0].boolean(0);
+}
+
+std::string row_security_warning(const std::string& table) {
+  return "table " + table +
+         " has row security: a node must serve as its owner or as a role with bypassrls, else views over it stay "
+         "unavailable; `viewgate doctor`, asked as that role, says whether it does";
+}
+
 }  // namespace
 
 AppliedModel apply_model(CommandDatabase& database, const std::string& text, const std::string& file) {
@@ -73,6 +88,8 @@ AppliedModel apply_model(CommandDatabase& database, const std::string& text, con
     if (table == nullptr) continue;
     capture(database, name, *table);
     out.captured.push_back(name.schema + "." + name.name);
+    if (!has_row_security(database, name)) continue;
+    out.warnings.append(out.warnings.empty() ? "" : "\n").append(row_security_warning(out.captured.back()));
   }
   const auto applied = database.wait<ledger::ModelInForce>([&](auto done) {
     database.registry().apply_model(text, projection::digest(text).hex(), out.conflict_groups, std::move(done));

@@ -174,6 +174,45 @@ TEST_F(Grants, the_doctor_finds_that_role_right_and_names_what_it_lacks_or_has_b
                         "viewgate.commits: the log holds all values\n"));
 }
 
+TEST_F(Grants, the_doctor_finds_a_role_that_row_security_hides_rows_from_and_model_apply_warns_of_it) {
+  Line owned(line.cluster());
+  owned.sql("create role gateway_behind_policies login");
+  const Finished printed =
+      run({program("viewgate"), "grants", "--role", "gateway_behind_policies", "--database", owned.database()});
+  std::istringstream statements(printed.output);
+  for (std::string each; std::getline(statements, each);) owned.sql(each);
+  const std::string as_role = owned.database() + " user=gateway_behind_policies";
+  const auto examine = [&](const std::string& database) {
+    return run({program("viewgate"), "doctor", "--database", database});
+  };
+  EXPECT_THAT(apply_model(items_model, owned.database()).output, ::testing::Not(HasSubstr("row security")));
+  EXPECT_EQ(examine(as_role).status, 0);
+
+  owned.sql("alter table items enable row level security");
+  const Finished applied = apply_model(items_model, owned.database());
+  EXPECT_EQ(applied.status, 0) << applied.output;
+  EXPECT_THAT(applied.output, HasSubstr("table public.items has row security: a node must serve as"));
+  const std::string says =
+      " roles: row security hides rows of public.items from gateway_behind_policies, and views over that are "
+      "unavailable to everybody: alter role gateway_behind_policies bypassrls\n";
+  Finished found = examine(as_role);
+  EXPECT_EQ(found.status, 1) << found.output;
+  EXPECT_THAT(found.output, HasSubstr("fail" + says));
+  // What PostgreSQL itself says of what a node does.
+  PgSession reader(as_role);
+  reader.run("set row_security = off");
+  EXPECT_EQ(reader.refusal("select * from items"), "42501");
+  found = examine(owned.database());
+  EXPECT_EQ(found.status, 0) << "who asks is a superuser: " << found.output;
+  EXPECT_THAT(found.output, HasSubstr("warn" + says));
+
+  owned.sql("alter role gateway_behind_policies bypassrls");
+  EXPECT_EQ(reader.refusal("select * from items"), "");
+  found = examine(as_role);
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_THAT(found.output, ::testing::Not(HasSubstr("row security")));
+}
+
 TEST_F(Grants, a_space_that_cannot_be_pruned_is_told_and_keeps_no_other_from_it) {
   Line owned(line.cluster());
   const std::string bad = owned.new_space();
