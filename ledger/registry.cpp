@@ -46,7 +46,10 @@ constexpr const char* kColumns =
     "order by w.place, a.attnum";
 
 // Tables are named by people, who leave out `public`; our sessions' search_path does not have it.
-constexpr const char* kResolve = "select coalesce(to_regclass($1), to_regclass('public.' || $1))::oid";
+// A name with a schema is looked for there alone; PostgreSQL would take a third part for another database's.
+constexpr const char* kResolve = R"(
+select case cardinality(parse_ident($1)) when 1 then coalesce(to_regclass($1), to_regclass('public.' || $1))
+                                         when 2 then to_regclass($1) end::oid)";
 
 constexpr const char* kApplyModel = "select viewgate.apply_model($1, $2, $3)";
 
