@@ -103,6 +103,10 @@ void add_retention(CLI::App& app) {
       command->add_option("--age", wanted->age, std::string("how long they stay; else for ever; ") + age_help);
     }
     command->callback([verb, flags, wanted] {
+      if (verb == "set" && wanted->keep.empty() && wanted->age.empty()) {
+        throw Stop(ExitStatus::usage,
+                   "retention set needs --commits, --age, or both; `viewgate retention clear` takes a rule back");
+      }
       CommandDatabase database(flags->read().database);
       Params params;
       params.emplace_back(given(wanted->space));
