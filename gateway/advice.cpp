@@ -132,9 +132,12 @@ std::string_view advice_for(ExitStatus status) {
     case ExitStatus::schema_version:
       return "older: `viewgate migrate` by the owner; newer: install that version of the program";
     case ExitStatus::unsuitable_database:
-      return "connect to the primary, directly; `viewgate doctor` tells all that is wrong with it";
+      return "connect to the primary, directly; `viewgate doctor` tells all that is wrong with it; for --embedded "
+             "another directory";
     case ExitStatus::config:
-      return "mend the lines that stderr names; `viewgate check --config FILE` looks before the next start";
+      return "mend the lines that stderr names; `viewgate check --config FILE` looks before the next start, `viewgate "
+             "grants` prints "
+             "what the role needs";
   }
   return {};
 }

@@ -27,6 +27,14 @@ std::string suitable(const std::string& conninfo) {
 
 void stop_for(const ledger::Error& error) { throw Stop(exit_status_of(error.code), error.detail); }
 
+void stop_start_for(const ledger::Error& error) {
+  constexpr std::string_view insufficient_privilege = "42501";
+  if (error.code != ledger::errc::rejected || error.sqlstate != insufficient_privilege) stop_for(error);
+  throw Stop(ExitStatus::config, error.detail +
+                                     "; let the schema's owner run what `viewgate grants --role` prints for "
+                                     "the role of this database");
+}
+
 CommandDatabase::CommandDatabase(const std::string& conninfo) : registry_(io_, suitable(conninfo), time_max) {
   options_.conninfo = conninfo;
 }

@@ -16,6 +16,8 @@ namespace viewgate::gateway {
 
 /// Throws what a failed step of a command ends with.
 [[noreturn]] void stop_for(const ledger::Error& error);
+/// The same of a node that starts: a role without rights is a matter of configuration, and its line says who grants them.
+[[noreturn]] void stop_start_for(const ledger::Error& error);
 
 class CommandDatabase {
  public:

@@ -2,6 +2,8 @@
 // the first client, and each has its own exit status.
 #include <sys/resource.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -39,6 +41,13 @@ void keep_memory_out_of_cores() {
   filter << "0\n";
 }
 
+/// A hangup says that the file is to be read again. Before somebody can, and while a private PostgreSQL is stopped, its default
+/// action would end the process and leave that PostgreSQL behind: Asio restores it when nobody listens, so somebody always does.
+void keep_hangups_from_ending_it() {
+  static boost::asio::io_context nobody;
+  static const boost::asio::signal_set hangups(nobody, SIGHUP);
+}
+
 Endpoint reserve(const Config& config) {
   auto endpoint = *parse_endpoint(config.listen);
   try {
@@ -61,7 +70,7 @@ std::unique_ptr<ledger::Embedded> start_embedded(const Config& config) {
 
 void prepare_database(const Config& config, const std::string& conninfo) {
   if (const auto fit = ledger::preflight(conninfo, preflight_options(config)); !fit) stop_for(fit.error());
-  if (const auto migrated = ledger::migrate(conninfo); !migrated) stop_for(migrated.error());
+  if (const auto migrated = ledger::migrate(conninfo); !migrated) stop_start_for(migrated.error());
   if (config.apply.empty()) return;
   CommandDatabase database(conninfo);
   const auto applied = apply_model(database, read_whole_file(config.apply), config.apply);
@@ -77,6 +86,7 @@ void serve(const ConfigFlags& flags) {
   check_snapshot_directory(config);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of file sizes is an error like a full disk
+  keep_hangups_from_ending_it();
   raise_descriptor_limit();
   keep_memory_out_of_cores();
   const auto endpoint = reserve(config);
@@ -85,9 +95,10 @@ void serve(const ConfigFlags& flags) {
   auto identity = read_identity(config);
   prepare_database(config, conninfo);
   Server server(config, conninfo, std::move(identity), endpoint, {manager, [&flags] { return flags.read(); }});
-  std::cout << (config.tls_certificate.empty() ? "listening ws://" : "listening wss://") << endpoint_text(endpoint)
-            << socket_path << std::endl;
-  server.run();
+  server.run([&] {
+    std::cout << (config.tls_certificate.empty() ? "listening ws://" : "listening wss://") << endpoint_text(endpoint)
+              << socket_path << std::endl;
+  });
 }
 
 }  // namespace

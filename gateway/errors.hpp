@@ -66,8 +66,13 @@ inline constexpr std::array exit_meanings{
     ExitMeaning{ExitStatus::programs_missing, "PostgreSQL's programs were not found (--embedded)"},
     ExitMeaning{ExitStatus::not_capturable, "a table cannot be captured, or is not captured; stderr says why"},
     ExitMeaning{ExitStatus::schema_version, "the schema in the database belongs to another version of viewgate"},
-    ExitMeaning{ExitStatus::unsuitable_database, "a standby, fsync off, a transaction-mode pooler, or too old"},
-    ExitMeaning{ExitStatus::config, "the configuration is wrong; stderr has a line for each problem"},
+    ExitMeaning{ExitStatus::unsuitable_database,
+                "a standby, fsync off, a transaction-mode pooler, or too old; or a directory of --embedded that "
+                "another process uses"},
+    ExitMeaning{ExitStatus::config,
+                "the configuration is wrong, or its file cannot be read, or the database role lacks what serving "
+                "needs; stderr has a line for "
+                "each problem"},
 };
 
 [[nodiscard]] ExitStatus exit_status_of(ledger::errc code);

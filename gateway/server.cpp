@@ -16,6 +16,7 @@
 #include "gateway/admin_metrics.hpp"
 #include "gateway/admin_revocations.hpp"
 #include "gateway/bootstrap_thread.hpp"
+#include "gateway/command_database.hpp"
 #include "gateway/config_reload.hpp"
 #include "gateway/disk_budget.hpp"
 #include "gateway/draining.hpp"
@@ -96,7 +97,7 @@ class Server::Column {
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
 
-  void run() {
+  void run(const std::function<void()>& listening) {
     wait_for_signal();
     wait_for_hangup();
     if (tls_) check_tls_later();
@@ -111,6 +112,7 @@ class Server::Column {
     const ProcessFiles files(config_, endpoint_);
     watchdog_.start();
     serving_ = true;
+    listening();
     tell_ready();
     log::info("listening", {{"address", endpoint_.address}, {"port", endpoint_.port}, {"reactors", reactors_.size()}});
     io_.run();
@@ -136,7 +138,7 @@ class Server::Column {
     models_.start([&](ledger::Result<ActiveModelPtr> result) { loaded.emplace(std::move(result)); });
     while (!loaded && io_.run_one() > 0) {
     }
-    if (loaded && !*loaded) throw Stop(exit_status_of(loaded->error().code), loaded->error().detail);
+    if (loaded && !*loaded) stop_start_for(loaded->error());
     return loaded.has_value();
   }
 
@@ -368,6 +370,6 @@ Server::Server(const Config& config, const std::string& conninfo, Identity ident
                ServerSurroundings surroundings)
     : column_(std::make_unique<Column>(config, conninfo, std::move(identity), endpoint, std::move(surroundings))) {}
 Server::~Server() = default;
-void Server::run() { column_->run(); }
+void Server::run(const std::function<void()>& listening) { column_->run(listening); }
 
 }  // namespace viewgate::gateway

@@ -31,8 +31,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Until a signal. Throws Stop: the model cannot be read, the address is taken, a file cannot be written.
-  void run();
+  /// Until a signal; `listening` is called once clients are welcome. Throws Stop: the model cannot be read, the address is taken, a file cannot be written.
+  void run(const std::function<void()>& listening);
 
  private:
   class Column;
