@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -71,12 +72,18 @@ int end_with(ExitStatus status, const std::string& problems) {
 }  // namespace
 
 ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string_view>& keys) {
-  app.add_option("--config", file_, "TOML file with settings")->option_text("FILE");
+  app.add_option("--config", file_, "TOML file with settings; else the one that VIEWGATE_CONFIG names")
+      ->option_text("FILE");
   for (const auto& setting : settings()) {
     if (!is_wanted(setting, keys)) continue;
     const std::string key(setting.key);
     options_[key] = app.add_option(flag_of(setting), given_[key], help_of(setting))->option_text(" ");
   }
+}
+
+std::string ConfigFlags::file() const {
+  const char* const in_environment = std::getenv(config_file_variable);
+  return !file_.empty() || in_environment == nullptr ? file_ : in_environment;
 }
 
 Config ConfigFlags::read() const {
@@ -85,7 +92,7 @@ Config ConfigFlags::read() const {
     if (option->count() > 0) sources.flags.emplace(key, given_.at(key));
   }
   sources.environment = process_environment();
-  if (!file_.empty()) sources.file = file_;
+  if (has_file()) sources.file = file();
   auto read = read_config(sources);
   if (auto* config = std::get_if<Config>(&read)) return std::move(*config);
   std::string lines;
@@ -103,7 +110,7 @@ void check_snapshot_directory(const Config& config) {
   std::string problem;
   const auto probe = SpillFile::make(config.snapshot_directory, std::make_shared<SpillBudget>(0), problem);
   if (probe != nullptr) return;
-  throw Stop(ExitStatus::config, problem +
+  throw Stop(ExitStatus::config, place_of(config, "snapshot.directory") + ": " + problem +
                                      "; it must be a directory that this user may write in, or "
                                      "snapshot.disk_bytes = 0 where there is to be none");
 }
@@ -114,6 +121,14 @@ std::string read_whole_file(const std::string& path) {
   text << file.rdbuf();
   if (!file) throw Stop(ExitStatus::no_input, path + " cannot be read");
   return text.str();
+}
+
+std::string read_named_file(const Config& config, std::string_view key, const std::string& path) {
+  try {
+    return read_whole_file(path);
+  } catch (const Stop& problem) {
+    throw Stop(problem.status(), place_of(config, key) + ": " + problem.what());
+  }
 }
 
 int run_program(int argc, const char* const* argv) {

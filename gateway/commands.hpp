@@ -26,10 +26,12 @@ class ConfigFlags {
 
   /// As often as one likes: the file is read each time. Throws Stop(config) with every problem.
   [[nodiscard]] Config read() const;
-  /// Whether a file was named.
-  [[nodiscard]] bool has_file() const { return !file_.empty(); }
+  /// Whether a file was named, by --config or by the environment.
+  [[nodiscard]] bool has_file() const { return !file().empty(); }
 
  private:
+  [[nodiscard]] std::string file() const;
+
   std::map<std::string, std::string, std::less<>> given_;  // node addresses are stable: CLI11 writes into them
   std::map<std::string, CLI::Option*, std::less<>> options_;
   std::string file_;
@@ -57,5 +59,7 @@ void check_snapshot_directory(const Config& config);
 
 /// The whole file. Throws Stop(no_input).
 [[nodiscard]] std::string read_whole_file(const std::string& path);
+/// The same of a file that the setting names: what hinders it is told with the setting's place.
+[[nodiscard]] std::string read_named_file(const Config& config, std::string_view key, const std::string& path);
 
 }  // namespace viewgate::gateway

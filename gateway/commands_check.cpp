@@ -1,5 +1,8 @@
 // `viewgate check`: what is wrong with a configuration, a model, or both, before anything runs with them. Changes nothing, and asks
 // the database only about tables that the model names.
+#include <unistd.h>
+
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -25,9 +28,21 @@ bool look(std::string& problems, const std::function<void()>& step) {
 }
 
 /// Adds what hinders the file from being read; a setting that names none is right.
-bool look_into(std::string& problems, const std::string& file) {
+bool look_into(std::string& problems, const Config& config, std::string_view key, const std::string& file) {
   return look(problems, [&] {
-    if (!file.empty()) static_cast<void>(read_whole_file(file));
+    if (!file.empty()) static_cast<void>(read_named_file(config, key, file));
+  });
+}
+
+/// Adds what hinders the file from being made, where one is named: it is written anew, beside the old one.
+void look_at_place(std::string& problems, const Config& config, std::string_view key, const std::string& file) {
+  if (file.empty()) return;
+  const auto parent = std::filesystem::path(file).parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
+  if (std::filesystem::is_directory(directory) && ::access(directory.c_str(), W_OK | X_OK) == 0) return;
+  look(problems, [&] {
+    throw Stop(ExitStatus::config, place_of(config, key) + ": " + file + " cannot be written: " + directory +
+                                       " must be a directory that this user may write in");
   });
 }
 
@@ -38,11 +53,13 @@ void check_config(const Config& config) {
   // Beside a private PostgreSQL a key is made where none is named.
   const bool makes_key = config.auth_issuers.empty() && config.auth_key_file.empty() && !config.embedded.empty();
   if (!makes_key) look(problems, [&] { const auth::TokenVerifier usable(read_identity(config).issuers); });
-  const bool has_certificate = look_into(problems, config.tls_certificate);
-  const bool has_key = look_into(problems, config.tls_key);
+  const bool has_certificate = look_into(problems, config, "tls.certificate", config.tls_certificate);
+  const bool has_key = look_into(problems, config, "tls.key", config.tls_key);
   if (has_certificate && has_key) look(problems, [&] { static_cast<void>(TlsFiles::of(config)); });
   if (!config.admin_key_file.empty()) look(problems, [&] { static_cast<void>(admin_credential(config)); });
-  look_into(problems, config.apply);
+  look_into(problems, config, "apply", config.apply);
+  look_at_place(problems, config, "ready_file", config.ready_file);
+  look_at_place(problems, config, "pid_file", config.pid_file);
   look(problems, [&] { check_snapshot_directory(config); });
   if (!problems.empty()) throw Stop(ExitStatus::config, problems);
   std::cout << "configuration: no problems\n";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "gateway/config_values.hpp"
 
@@ -20,7 +21,7 @@ std::string shown(std::string_view value) {
 }
 
 /// Keys whose values may hold a password are not repeated.
-bool is_secret(const Setting& setting) { return setting.key == "database"; }
+bool is_secret(const Setting& setting) { return setting.kind == SettingKind::conninfo; }
 
 const Setting* find_setting(std::string_view key) {
   const auto all = settings();
@@ -28,19 +29,62 @@ const Setting* find_setting(std::string_view key) {
   return found == all.end() ? nullptr : &*found;
 }
 
+/// What it takes to make one of the other: letters put in, left out, exchanged for another or with their neighbour.
+std::size_t distance_of(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> all(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        all[i][j] = i + j;
+        continue;
+      }
+      all[i][j] = std::min({all[i - 1][j] + 1, all[i][j - 1] + 1, all[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (is_swapped) all[i][j] = std::min(all[i][j], all[i - 2][j - 2] + 1);
+    }
+  }
+  return all[a.size()][b.size()];
+}
+
+/// A setting whose name, as `name_of` writes it, is the same but for a letter in four, or ends in what was written for a section's.
+std::string nearest(std::string_view written, std::string (*name_of)(const Setting&)) {
+  constexpr std::size_t longest = 64;
+  std::string best;
+  std::size_t best_distance = std::min(written.size(), longest) / 4 + 1;
+  for (const auto& setting : settings()) {
+    if (written.size() > longest) break;
+    const std::string name = name_of(setting);
+    const bool is_tail = name.size() > written.size() && name.ends_with("." + std::string(written));
+    const std::size_t distance = is_tail ? 0 : distance_of(written, name);
+    if (distance >= best_distance) continue;
+    best_distance = distance;
+    best = name;
+  }
+  return best.empty() ? "; `viewgate serve --help` lists them" : "; did you mean " + best + "?";
+}
+
+std::string key_of(const Setting& setting) { return std::string(setting.key); }
+
 class Reading {
  public:
   Reading() : config_(default_config()) {}
 
   void take(const Setting& setting, const std::string& source, std::string_view value) {
-    written_[setting.key] = {source, std::string(trim(value))};
+    config_.written[setting.key] = source;
+    values_[setting.key] = trim(value);
+    not_taken_.erase(setting.key);
     if (const auto right = store_value(config_, setting, value)) {
-      problems_.push_back(source + ": " + std::string(setting.key) + " is " +
+      refuse(setting, source + ": " + std::string(setting.key) + " is " +
                           (is_secret(setting) ? std::string("not valid") : shown(value)) + ", but must be " + *right);
     }
   }
+  /// Of a value that is none.
+  void refuse(const Setting& setting, std::string text) {
+    not_taken_.insert(setting.key);
+    problem(std::move(text));
+  }
   void unknown(const std::string& source, std::string_view key) {
-    problems_.push_back(source + ": there is no setting " + shown(key) + nearest(key));
+    problems_.push_back(source + ": there is no setting " + shown(key) + nearest(key, key_of));
   }
   void problem(std::string text) { problems_.push_back(std::move(text)); }
 
@@ -51,62 +95,39 @@ class Reading {
   }
 
  private:
-  static std::string nearest(std::string_view key) {
-    const auto tail = key.substr(key.rfind('.') == std::string_view::npos ? 0 : key.rfind('.') + 1);
-    for (const auto& setting : settings()) {
-      if (!tail.empty() && setting.key.find(tail) != std::string_view::npos) {
-        return "; did you mean " + std::string(setting.key) + "?";
-      }
-    }
-    return "; `viewgate serve --help` lists them";
-  }
-
-  struct Written {
-    std::string source;
-    std::string value;
-  };
-
   /// "/etc/viewgate.toml:7: time.silence is 20s": where the values stand that do not go together, each at its place.
-  [[nodiscard]] std::string place_of(std::string_view key) const {
+  [[nodiscard]] std::string said_of(std::string_view key) const {
     const Setting& setting = *find_setting(key);
-    const auto found = written_.find(key);
-    if (found == written_.end()) return "default: " + std::string(key) + " is " + shown(setting.fallback);
-    return found->second.source + ": " + std::string(key) + " is " +
-           (is_secret(setting) ? "given" : shown(found->second.value));
+    const auto found = values_.find(key);
+    if (found == values_.end()) return "default: " + std::string(key) + " is " + shown(setting.fallback);
+    return place_of(config_, key) + " is " + (is_secret(setting) ? "given" : shown(found->second));
   }
-  void relation(std::string_view key, std::string_view other, std::string_view right) {
-    problem(place_of(key) + ", but must be " + std::string(right) + " (" + place_of(other) + ")");
+  /// Of values that were not taken it would only confuse.
+  void relation(bool is_wrong, std::string_view key, std::string_view other, std::string_view right) {
+    if (!is_wrong || not_taken_.contains(key) || not_taken_.contains(other)) return;
+    problem(said_of(key) + ", but must be " + std::string(right) + " (" + said_of(other) + ")");
   }
 
   void check_relations() {
-    if (!problems_.empty()) return;  // relations of values that were not taken would only confuse
-    if (config_.time_heartbeat * 2 >= config_.time_silence) {
-      relation("time.silence", "time.heartbeat",
-               "more than twice time.heartbeat, else one lost answer ends a connection");
-    }
-    if (config_.snapshot_memory_bytes > config_.snapshot_total_bytes) {
-      relation("snapshot.total_bytes", "snapshot.memory_bytes", "at least snapshot.memory_bytes");
-    }
-    if (config_.look_busy > config_.look_quiet) {
-      relation("ledger.look_quiet", "ledger.look_busy", "at least ledger.look_busy");
-    }
-    if (config_.look_quiet > config_.look_idle) {
-      relation("ledger.look_idle", "ledger.look_quiet", "at least ledger.look_quiet");
-    }
-    if (config_.tls_certificate.empty() && !config_.tls_key.empty()) {
-      relation("tls.certificate", "tls.key", "the certificate of tls.key: they go together");
-    }
-    if (config_.tls_key.empty() && !config_.tls_certificate.empty()) {
-      relation("tls.key", "tls.certificate", "the key of tls.certificate: they go together");
-    }
-    if (!config_.database.empty() && !config_.embedded.empty()) {
-      relation("embedded", "database", "left out: it makes a PostgreSQL of its own");
-    }
+    const Config& c = config_;
+    relation(c.time_heartbeat * 2 >= c.time_silence, "time.silence", "time.heartbeat",
+             "more than twice time.heartbeat, else one lost answer ends a connection");
+    relation(c.snapshot_memory_bytes > c.snapshot_total_bytes, "snapshot.total_bytes", "snapshot.memory_bytes",
+             "at least snapshot.memory_bytes");
+    relation(c.look_busy > c.look_quiet, "ledger.look_quiet", "ledger.look_busy", "at least ledger.look_busy");
+    relation(c.look_quiet > c.look_idle, "ledger.look_idle", "ledger.look_quiet", "at least ledger.look_quiet");
+    relation(c.tls_certificate.empty() && !c.tls_key.empty(), "tls.certificate", "tls.key",
+             "the certificate of tls.key: they go together");
+    relation(c.tls_key.empty() && !c.tls_certificate.empty(), "tls.key", "tls.certificate",
+             "the key of tls.certificate: they go together");
+    relation(!c.database.empty() && !c.embedded.empty(), "embedded", "database",
+             "left out: it makes a PostgreSQL of its own");
   }
 
   Config config_;
   Strings problems_;
-  std::map<std::string_view, Written> written_;  // by key: what won
+  std::map<std::string_view, std::string> values_;  // by key, as written: what won
+  std::set<std::string_view> not_taken_;
 };
 
 /// A TOML value as one would write it on the command line; nothing for a table or a date.
@@ -137,9 +158,8 @@ void read_table(Reading& reading, const std::string& file, const toml::table& ta
     } else if (const auto text = plain_text(node)) {
       reading.take(*setting, source, *text);
     } else {
-      std::string problem = source;
-      problem.append(": ").append(key).append(" must be ").append(allowed_text(*setting));
-      reading.problem(problem.append(", as a string or a whole number"));
+      reading.refuse(*setting,
+                     source + ": " + key + " must be " + allowed_text(*setting) + ", as a string or a whole number");
     }
   }
 }
@@ -179,7 +199,7 @@ std::variant<Config, Strings> read_config(const ConfigSources& sources) {
   for (const auto& [name, value] : sources.environment) {
     const auto found = by_environment.find(name);
     if (found == by_environment.end()) {
-      reading.problem("environment: there is no setting " + shown(name) + "; `viewgate serve --help` lists them");
+      reading.problem("environment: there is no setting " + shown(name) + nearest(name, environment_of));
     } else {
       reading.take(*found->second, "environment " + name, value);
     }
@@ -192,6 +212,11 @@ std::variant<Config, Strings> read_config(const ConfigSources& sources) {
     }
   }
   return reading.finish();
+}
+
+std::string place_of(const Config& config, std::string_view key) {
+  const auto found = config.written.find(key);
+  return (found == config.written.end() ? "" : found->second + ": ") + std::string(key);
 }
 
 Config default_config() {
@@ -218,7 +243,11 @@ ConfigChange take_change(const Config& now, const Config& fresh) {
     const bool waits = setting.reload == Reload::restart ||
                        (turns_tls && (setting.key == "tls.certificate" || setting.key == "tls.key"));
     (waits ? out.waiting : out.taken).push_back(setting.key);
-    if (!waits) std::visit([&](const auto each) { out.config.*each = fresh.*each; }, setting.member);
+    if (waits) continue;
+    std::visit([&](const auto each) { out.config.*each = fresh.*each; }, setting.member);
+    out.config.written.erase(setting.key);
+    if (const auto place = fresh.written.find(setting.key); place != fresh.written.end())
+      out.config.written.insert(*place);
   }
   return out;
 }

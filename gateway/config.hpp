@@ -125,13 +125,20 @@ struct Config {
 
   std::string log_level;
   std::string log_format;
+
+  /// Where each value was written, by key: "/etc/viewgate/viewgate.toml:7", "--listen". Of a default: nothing.
+  std::map<std::string_view, std::string> written = {};
 };
+
+/// "/etc/viewgate/viewgate.toml:7: tls.key", or the key alone: where somebody mends what is wrong with its value.
+[[nodiscard]] std::string place_of(const Config& config, std::string_view key);
 
 using Member = std::variant<std::string Config::*, std::int64_t Config::*, std::chrono::milliseconds Config::*,
                             std::vector<std::string> Config::*>;
 
 enum class SettingKind : std::uint8_t {
   text,
+  conninfo,  ///< a connection string of PostgreSQL; never repeated, since it may hold a password
   choice,    ///< one of `choices`
   origins,   ///< a list of web origins; lists are comma-separated, and in a file arrays of strings
   count,     ///< a whole number
@@ -185,7 +192,10 @@ struct ConfigChange {
 };
 [[nodiscard]] ConfigChange take_change(const Config& now, const Config& fresh);
 
-/// The VIEWGATE_… variables of this process.
+/// Names the file for every verb that is given no --config, so that a container's health check finds the one of its node.
+inline constexpr const char* config_file_variable = "VIEWGATE_CONFIG";
+
+/// The VIEWGATE_… variables of this process that are settings, or mistaken for one.
 [[nodiscard]] std::map<std::string, std::string, std::less<>> process_environment();
 
 /// "250ms", "5s", "1h".

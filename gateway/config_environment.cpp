@@ -28,9 +28,10 @@ bool is_of_a_service(std::string_view name, std::string_view value) {
          (name.ends_with("_PORT") && value.find("://") != std::string_view::npos);
 }
 
-/// Two that the ledger reads itself, and what others put there.
+/// Two that the ledger reads itself, the one that names the file, and what others put there.
 bool is_foreign(std::string_view name, std::string_view value) {
-  return name == "VIEWGATE_POSTGRES_BIN" || name == "VIEWGATE_PLANT" || is_of_a_service(name, value);
+  return name == "VIEWGATE_POSTGRES_BIN" || name == "VIEWGATE_PLANT" || name == config_file_variable ||
+         is_of_a_service(name, value);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr Setting one_of(std::string_view key, Member member, std::string_view f
 }
 
 constexpr std::array table = std::to_array<Setting>({
-    words("database", text, &C::database, "", "connection string of PostgreSQL (URL or key=value)"),
+    words("database", conninfo, &C::database, "", "which PostgreSQL, and as whom"),
     words("embedded", text, &C::embedded, "", "directory of a private PostgreSQL that this program makes and runs"),
     words("listen", endpoint, &C::listen, "127.0.0.1:8080", "address and port of the socket; port 0 = any free one"),
     words("apply", text, &C::apply, "", "model file to put in force at start, capturing the tables it names"),

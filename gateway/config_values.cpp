@@ -8,6 +8,7 @@
 
 #include "gateway/handshake.hpp"
 #include "gateway/proxies.hpp"
+#include "ledger/pg/conninfo.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -37,6 +38,7 @@ std::span<const Unit> units_of(SettingKind kind) {
     case SettingKind::bytes:
       return byte_units;
     case SettingKind::text:
+    case SettingKind::conninfo:
     case SettingKind::choice:
     case SettingKind::origins:
     case SettingKind::networks:
@@ -82,6 +84,10 @@ std::optional<std::string> store_value(Config& config, const Setting& setting, s
     case SettingKind::text:
       config.*std::get<std::string Config::*>(setting.member) = text;
       return std::nullopt;
+    case SettingKind::conninfo:
+      if (!ledger::pg::is_conninfo(std::string(text))) return allowed_text(setting);
+      config.*std::get<std::string Config::*>(setting.member) = text;
+      return std::nullopt;
     case SettingKind::endpoint:
       if (!parse_endpoint(text)) return allowed_text(setting);
       config.*std::get<std::string Config::*>(setting.member) = text;
@@ -121,6 +127,8 @@ std::string allowed_text(const Setting& setting) {
   switch (setting.kind) {
     case SettingKind::text:
       return "text";
+    case SettingKind::conninfo:
+      return "a connection string, as postgresql://user@host:5432/name or host=… dbname=…; psql must take it";
     case SettingKind::origins:
       return "a list of origins, separated by commas, letter by letter as browsers send them: https://app.example or "
              "http://localhost:3000, in lower case, without a path, and without the port that goes without saying";

@@ -74,7 +74,16 @@ struct Table {
   [[nodiscard]] std::string path(const std::string& name) const {
     return (std::filesystem::path(file).parent_path() / name).string();
   }
-  [[nodiscard]] std::string read(const std::string& name) const { return read_whole_file(path(name)); }
+  /// The file that a member of the table names.
+  [[nodiscard]] std::string read(const toml::table& table, std::string_view member) const {
+    try {
+      return read_whole_file(path(text(table, member)));
+    } catch (const Stop& problem) {
+      if (problem.status() == ExitStatus::config) throw;
+      const std::string place = file + ":" + std::to_string(table[member].node()->source().begin.line);
+      throw Stop(problem.status(), place + ": " + std::string(member) + ": " + problem.what());
+    }
+  }
 };
 
 auth::KeyConfig read_key(const Table& source, const toml::node& node) {
@@ -87,7 +96,7 @@ auth::KeyConfig read_key(const Table& source, const toml::node& node) {
   steps.take([&] { source.check_members(*key, members); });
   steps.take([&] { out.id = source.text(*key, "id"); });
   steps.take([&] { out.algorithm = source.algorithm(*key, (*key)["algorithm"].value<std::string>()); });
-  steps.take([&] { material = source.read(source.text(*key, "file")); });
+  steps.take([&] { material = source.read(*key, "file"); });
   steps.end();
   out.material = key_material(std::move(material), out.algorithm);
   return out;
@@ -114,7 +123,7 @@ std::vector<Algorithm> read_algorithms(const Table& source, const toml::table& i
 }
 
 auth::KeySet read_key_file(const Table& source, const toml::table& issuer, const std::vector<Algorithm>& algorithms) {
-  auth::Jwks jwks = auth::parse_jwks(source.read(source.text(issuer, "jwks_file")), algorithms);
+  auth::Jwks jwks = auth::parse_jwks(source.read(issuer, "jwks_file"), algorithms);
   for (const std::string& each : jwks.skipped) log::warn("key_skipped", {{"reason", each}});
   return std::move(jwks.keys);
 }
@@ -127,7 +136,12 @@ void read_keys_of(const Table& source, const toml::table& issuer, auth::TokenVer
       (keys != nullptr ? 1 : 0) + (issuer.contains("jwks_url") ? 1 : 0) + (issuer.contains("jwks_file") ? 1 : 0);
   if (ways != 1) source.refuse(issuer, "exactly one of key, jwks_file and jwks_url says which keys");
   if (keys != nullptr) {
-    row.keys = auth::KeySet(read_keys(source, *keys));
+    auto list = read_keys(source, *keys);
+    try {
+      row.keys = auth::KeySet(std::move(list));
+    } catch (const std::invalid_argument& problem) {
+      source.refuse(issuer, problem.what());
+    }
     return;
   }
   auth::KeyPlace place;
@@ -164,7 +178,7 @@ void read_issuer(const Table& source, const toml::table& issuer, const Config& c
 
 Identity read_table(const Config& config) {
   const Table source{config.auth_issuers};
-  const std::string text = read_whole_file(source.file);
+  const std::string text = read_named_file(config, "auth.issuers", source.file);
   try {
     const toml::table table = toml::parse(text, source.file);
     constexpr std::array<std::string_view, 1> members{"issuer"};
@@ -205,7 +219,9 @@ Identity read_identity(const Config& config) {
     out.issuers.push_back(std::move(only));
     return out;
   } catch (const std::invalid_argument& problem) {
-    throw Stop(ExitStatus::config, problem.what());
+    const bool is_table = !config.auth_issuers.empty();
+    throw Stop(ExitStatus::config,
+               place_of(config, is_table ? "auth.issuers" : "auth.key_file") + ": " + problem.what());
   }
 }
 

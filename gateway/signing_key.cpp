@@ -49,12 +49,13 @@ std::string key_material(std::string text, auth::Algorithm algorithm) {
 
 std::string admin_credential(const Config& config) {
   constexpr std::size_t bytes_min = 16;
-  std::string out = key_material(read_whole_file(config.admin_key_file), auth::Algorithm::hs256);
+  std::string out =
+      key_material(read_named_file(config, "admin.key_file", config.admin_key_file), auth::Algorithm::hs256);
   const bool is_printable = std::ranges::all_of(out, [](char c) { return c > ' ' && c <= '~'; });
   if (out.size() >= bytes_min && is_printable) return out;
-  throw Stop(ExitStatus::config,
-             config.admin_key_file +
-                 ": admin.key_file must hold at least 16 printable characters without blanks, in one line");
+  throw Stop(ExitStatus::config, place_of(config, "admin.key_file") +
+                                     " must hold at least 16 printable characters without blanks, in one line, which " +
+                                     config.admin_key_file + " does not");
 }
 
 auth::KeyConfig signing_key(const Config& config) {
@@ -62,7 +63,7 @@ auth::KeyConfig signing_key(const Config& config) {
   auth::KeyConfig out;
   out.algorithm = algorithm.value_or(auth::Algorithm::hs256);
   if (!config.auth_key_file.empty()) {
-    out.material = read_whole_file(config.auth_key_file);
+    out.material = read_named_file(config, "auth.key_file", config.auth_key_file);
   } else if (!config.embedded.empty() && out.algorithm == auth::Algorithm::hs256) {
     const auto path = std::filesystem::path(config.embedded) / "signing.key";
     if (!std::filesystem::exists(path)) make_key(path);

@@ -28,9 +28,10 @@ std::unique_ptr<TlsFiles> TlsFiles::of(const Config& config) {
   if (config.tls_certificate.empty()) return nullptr;
   std::unique_ptr<TlsFiles> out(new TlsFiles(config.tls_certificate, config.tls_key));
   try {
-    out->identity_ = std::make_unique<TlsIdentity>(read_whole_file(out->certificate_), read_whole_file(out->key_));
+    out->identity_ = std::make_unique<TlsIdentity>(read_named_file(config, "tls.certificate", out->certificate_),
+                                                   read_named_file(config, "tls.key", out->key_));
   } catch (const std::invalid_argument& problem) {
-    throw Stop(ExitStatus::config, problem.what());
+    throw Stop(ExitStatus::config, place_of(config, "tls.certificate") + ", and tls.key: " + problem.what());
   }
   return out;
 }

@@ -232,6 +232,9 @@ TEST_F(IdentityRow, a_table_of_issuers_that_is_wrong_is_refused_with_its_place) 
            {start + "algorithms = [\"RS256\"]\njwks_url = \"http://a/\"\n", "jwks_url must be https"},
            {start + "colour = 1\n", ":4: colour is not known here"},
            {start + "jwks_file = \"nowhere.json\"\nalgorithms = [\"RS256\"]\n", "nowhere.json"},
+           {start + "[[issuer.key]]\nid = \"k\"\nalgorithm = \"HS256\"\nfile = \"nowhere.key\"\n", ":7: file: "},
+           {start + "[[issuer.key]]\nid = \"k\"\nalgorithm = \"HS512\"\nfile = \"" + key_file() + "\"\n",
+            ":1: token key \"k\": the secret must have at least 64 bytes"},
            {"[[issuer", ":1:"},
        }) {
     const TextFile issuers("issuers.toml", text);

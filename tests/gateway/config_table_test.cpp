@@ -114,6 +114,62 @@ TEST(ConfigTable, values_that_do_not_go_together_are_told_with_the_places_of_bot
                                                       HasSubstr(":2: time.heartbeat is \"30s\""))));
 }
 
+TEST(ConfigTable, what_does_not_go_together_is_told_beside_what_is_wrong_elsewhere) {
+  const File file("threads = 65\n[time]\nsilence = \"30s\"\nheartbeat = \"20s\"\n[ledger]\nlook_quiet = \"1\"\n");
+  ConfigSources sources;
+  sources.file = file.path();
+  sources.flags = {{"ledger.look_busy", "1h"}};
+  EXPECT_THAT(problems_of(sources),
+              ElementsAre(HasSubstr(":6: ledger.look_quiet is \"1\""), HasSubstr(":1: threads is"),
+                          HasSubstr(":3: time.silence is \"30s\", but must be more than twice")))
+      << "of a value that was not taken nothing is compared";
+}
+
+TEST(ConfigTable, where_a_value_was_written_is_known) {
+  const File file("threads = 3\n[tls]\ncertificate = \"a\"\nkey = \"b\"\n");
+  ConfigSources sources;
+  sources.file = file.path();
+  sources.environment = {{"VIEWGATE_TLS_KEY", "c"}};
+  sources.flags = {{"threads", "4"}};
+  const Config config = config_of(sources);
+  EXPECT_EQ(place_of(config, "tls.certificate"), file.path() + ":3: tls.certificate");
+  EXPECT_EQ(place_of(config, "tls.key"), "environment VIEWGATE_TLS_KEY: tls.key");
+  EXPECT_EQ(place_of(config, "threads"), "--threads: threads");
+  EXPECT_EQ(place_of(config, "listen"), "listen");
+  EXPECT_EQ(place_of(take_change(default_config(), config).config, "threads"), "threads") << "that waits for a restart";
+}
+
+TEST(ConfigTable, a_misspelt_setting_is_answered_by_the_nearest_one_or_by_none) {
+  const auto answer = [](const std::string& key) {
+    ConfigSources sources;
+    sources.flags = {{key, "1"}};
+    return problems_of(sources).at(0);
+  };
+  EXPECT_THAT(answer("limit.mesages"), HasSubstr("did you mean limit.messages?"));
+  EXPECT_THAT(answer("limit.mesasges"), HasSubstr("did you mean limit.messages?"));
+  EXPECT_THAT(answer("treads"), HasSubstr("did you mean threads?"));
+  EXPECT_THAT(answer("issuers"), HasSubstr("did you mean auth.issuers?"));
+  for (const char* far : {"nope.x", "x", "", "colour"}) EXPECT_THAT(answer(far), HasSubstr("--help` lists them"));
+  EXPECT_THAT(answer(std::string(100'000, 'x')), HasSubstr("--help` lists them"));
+  ConfigSources sources;
+  sources.environment = {{"VIEWGATE_LIMIT_MESAGES", "1"}};
+  EXPECT_THAT(problems_of(sources).at(0), HasSubstr("did you mean VIEWGATE_LIMIT_MESSAGES?"));
+}
+
+TEST(ConfigTable, a_connection_string_is_one_that_libpq_reads_and_is_never_repeated) {
+  ConfigSources sources;
+  for (const char* right : {"", "postgresql://u:p@[::1]:5432/x", "host=/tmp dbname=x", "dbname='a b'"}) {
+    sources.flags = {{"database", right}};
+    EXPECT_EQ(config_of(sources).database, right);
+  }
+  for (const char* wrong : {"postgresql://u:s3cret@[::1/x", "x", "host=a s3cret", "hots=s3cret", "dbname='s3cret"}) {
+    sources.flags = {{"database", wrong}};
+    EXPECT_THAT(problems_of(sources),
+                ElementsAre(AllOf(HasSubstr("--database: database is not valid, but must be a connection string"),
+                                  ::testing::Not(HasSubstr("s3cret")))));
+  }
+}
+
 TEST(ConfigTable, units_are_read_and_overflow_is_refused) {
   ConfigSources sources;
   sources.flags = {{"ring.group_bytes", "2MiB"}, {"time.drain", "1m"}};

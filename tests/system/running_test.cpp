@@ -221,21 +221,27 @@ TEST_F(Running, check_tells_all_that_is_wrong_with_a_configuration_and_its_files
       AllOf(HasSubstr(file.path + ":1: threads is"), HasSubstr(file.path + ":4: time.hello is"),
             HasSubstr(file.path + ":2: listen is \"localhost:8080\", but must be an address, not a name, and a port")));
 
-  file.write("[auth]\nkey_file = \"/nowhere/key\"\n[snapshot]\ndirectory = \"/nowhere/files\"\n[admin]\nkey_file = \"" +
-             file.path + "\"\n[tls]\ncertificate = \"/nowhere/certificate\"\nkey = \"/nowhere/tls.key\"\n");
-  checked = run({program("viewgate"), "check", "--config", file.path});
+  file.write(
+      "ready_file = \"/nowhere/ready\"\n[auth]\nkey_file = \"/nowhere/key\"\n[snapshot]\ndirectory = "
+      "\"/nowhere/files\"\n[admin]\nkey_file = \"" +
+      file.path + "\"\n[tls]\ncertificate = \"/nowhere/certificate\"\nkey = \"/nowhere/tls.key\"\n");
+  checked = run({program("viewgate"), "check", "--config", file.path, "--pid-file", file.path + "/pid"});
   EXPECT_EQ(checked.status, config_status);
   EXPECT_THAT(checked.output,
-              AllOf(HasSubstr("--database must say"), HasSubstr("/nowhere/key cannot be read"),
-                    HasSubstr("admin.key_file must hold"), HasSubstr("/nowhere/certificate cannot"),
-                    HasSubstr("/nowhere/tls.key cannot"), HasSubstr("/nowhere/files (snapshot.directory)")));
+              AllOf(HasSubstr("--database must say"), HasSubstr(":3: auth.key_file: /nowhere/key cannot be read"),
+                    HasSubstr(":7: admin.key_file must hold at least 16"),
+                    HasSubstr(":9: tls.certificate: /nowhere/certificate cannot"),
+                    HasSubstr(":10: tls.key: /nowhere/tls.key cannot"), HasSubstr(":5: snapshot.directory: "),
+                    HasSubstr("/nowhere/files (snapshot.directory)"),
+                    HasSubstr(":1: ready_file: /nowhere/ready cannot be written: /nowhere must be a directory"),
+                    HasSubstr("--pid-file: pid_file: " + file.path + "/pid cannot be written")));
 
   const File issuers(
       "check_issuers.toml",
       "[[issuer]]\nnam = \"a\"\nwhat = 1\nalgorithms = [\"none\"]\njwks_url = \"ftp://x\"\n"
       "[[issuer]]\nname = \"b\"\naudience = \"v\"\n[[issuer.key]]\nalgorithm = \"HS256\"\nfile = \"nowhere\"\n"
       "[[issuer.key]]\nid = \"k\"\n");
-  file.write("database = \"x\"\n[auth]\nissuers = \"" + issuers.path + "\"\n");
+  file.write("database = \"dbname=x\"\n[auth]\nissuers = \"" + issuers.path + "\"\n");
   checked = run({program("viewgate"), "check", "--config", file.path});
   EXPECT_EQ(checked.status, config_status);
   EXPECT_THAT(checked.output, AllOf(HasSubstr(":2: nam is not known"), HasSubstr(":3: what is not known"),
@@ -249,6 +255,48 @@ TEST_F(Running, check_tells_all_that_is_wrong_with_a_configuration_and_its_files
   checked = run({program("viewgate"), "check", "--config", file.path, model.path});
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_THAT(checked.output, AllOf(HasSubstr("configuration: no problems"), HasSubstr("1 views, no problems")));
+}
+
+TEST_F(Running, a_short_secret_is_told_with_the_place_that_names_it) {
+  const File secret("short.key", "short\n");
+  const File file("check.toml", "database = \"dbname=x\"\n[auth]\nkey_file = \"" + secret.path + "\"\n");
+  const Finished checked = run({program("viewgate"), "check", "--config", file.path});
+  EXPECT_EQ(checked.status, config_status);
+  EXPECT_THAT(checked.output, HasSubstr(file.path + ":3: auth.key_file: token key "));
+}
+
+TEST_F(Running, a_hangup_ends_nothing_while_a_private_postgresql_stops) {
+  const std::string directory = temporary_path("hangup");
+  const File ready("hangup_ready"), output("hangup_output");
+  ChildOptions options;
+  options.arguments = {program("viewgate"), "serve",        "--embedded", directory,      "--listen",
+                       "127.0.0.1:0",       "--ready-file", ready.path,   "--time-drain", "0ms"};
+  options.output_file = output.path;
+  {
+    ChildProcess gateway(options);
+    ASSERT_TRUE(eventually([&] { return !file_text(ready.path).empty(); }, patient(std::chrono::seconds(30))))
+        << file_text(output.path);
+    gateway.signal(SIGTERM);
+    ASSERT_TRUE(eventually([&] { return file_text(output.path).find(" stopped") != std::string::npos; }));
+    for (int i = 0; i < 1000 && gateway.running(); ++i) {
+      gateway.signal(SIGHUP);
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(gateway.wait(patient(std::chrono::seconds(30))), 0) << file_text(output.path);
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory + "/data/postmaster.pid"));
+  std::filesystem::remove_all(directory);
+}
+
+TEST_F(Running, the_health_check_finds_the_file_that_the_environment_names) {
+  const File file("health.toml", "listen = \"" + line.gateway().address() + "\"\n");
+  const std::string named = "VIEWGATE_CONFIG=" + file.path;
+  const Finished healthy = run({"/usr/bin/env", named, program("viewgate"), "healthcheck"});
+  const Finished flagged =
+      run({"/usr/bin/env", named, program("viewgate"), "healthcheck", "--config", "/nowhere.toml"});
+  EXPECT_EQ(healthy.status, 0) << healthy.output;
+  EXPECT_EQ(flagged.status, config_status) << "the flag wins";
+  EXPECT_THAT(flagged.output, HasSubstr("/nowhere.toml"));
 }
 
 TEST_F(Running, the_health_check_says_whether_the_node_takes_clients) {

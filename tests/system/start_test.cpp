@@ -95,6 +95,60 @@ TEST_F(Start, row_58_an_older_schema_is_its_owners_to_migrate) {
   expect_one_line(serve(node), schema_version, "run `viewgate migrate` as the schema's owner");
 }
 
+TEST_F(Start, a_role_without_grants_is_told_who_gives_them) {
+  const std::string database = cluster.create_empty_database();
+  ASSERT_EQ(run({program("viewgate"), "migrate", "--database", database}).status, 0);
+  PgSession(database).run("create role node_without_grants login");
+  expect_one_line(serve(database + " user=node_without_grants"), config, "`viewgate grants --role`");
+}
+
+TEST_F(Start, a_connection_string_that_is_none_is_told_without_its_password) {
+  const std::string wrong = "postgresql://u:s3cret@[::1/x";
+  for (const Finished& finished :
+       {serve(wrong), run({program("viewgate"), "check", "--database", wrong, "--auth-key-file", key_file()}),
+        run({program("viewgate"), "doctor", "--database", wrong})}) {
+    expect_one_line(finished, config, "--database: database is not valid, but must be a connection string");
+    EXPECT_THAT(finished.output, ::testing::Not(HasSubstr("s3cret")));
+  }
+}
+
+TEST_F(Start, a_misspelt_table_is_told_as_it_was_given) {
+  const std::string database = cluster.create_empty_database();
+  PgSession(database).run("create table there (space text, id int primary key)");
+  const auto capture = [&](const std::string& table) {
+    return run({program("viewgate"), "capture", table, "--space", "space", "--database", database});
+  };
+  for (const char* table : {"nope", "public.nope", "nowhere.there", "another.public.there"}) {
+    expect_one_line(capture(table), not_capturable, "there is no table " + std::string(table) + " in the database");
+  }
+  EXPECT_EQ(capture("there").status, 0);
+  EXPECT_EQ(capture("public.there").status, 0);
+  EXPECT_EQ(capture("\"public\".\"there\"").status, 0);
+}
+
+TEST_F(Start, a_rule_of_retention_without_a_bound_is_no_rule) {
+  const std::string database = cluster.create_empty_database();
+  const auto retention = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{program("viewgate"), "retention", "set", "--database", database};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  EXPECT_EQ(retention({"--commits", "7"}).status, 0);
+  expect_one_line(retention({}), usage, "retention set needs --commits, --age, or both");
+  EXPECT_EQ(PgSession(database).value("select commits from viewgate.retention"), "7") << "the old one stays";
+}
+
+TEST_F(Start, nothing_is_said_to_listen_where_the_operators_port_is_taken) {
+  Line& line = Line::shared();
+  const std::string credential = temporary_path("operators");
+  std::ofstream(credential) << "a-credential-of-the-start\n";
+  const Finished finished =
+      serve(line.database(), {"--admin-listen", line.gateway().address(), "--admin-key-file", credential});
+  expect_one_line(finished, port_in_use, std::to_string(line.port()));
+  EXPECT_THAT(finished.output, ::testing::Not(HasSubstr("listening ws://")));
+  std::filesystem::remove(credential);
+}
+
 TEST_F(Start, wrong_settings_are_all_told_at_once) {
   const Finished finished =
       serve("dbname=x", {"--time-hello", "soon", "--threads", "1000", "--auth-algorithm", "none"});
