@@ -92,6 +92,12 @@ ExpressionBuilder::Result ExpressionBuilder::dispatch(const Node& node) {
   if (node.type == "MinMaxExpr") {
     return common_call(node, node.text("op") == "IS_GREATEST" ? Function::greatest : Function::least);
   }
+  if (node.type == "SQLValueFunction") {
+    const std::string which = node.text("op");
+    const bool moment = which.find("TIME") != std::string::npos || which.find("DATE") != std::string::npos;
+    return problem(node, describe(node) + " is not supported; " +
+                             (moment ? "compare with a parameter" : "who asks stands in the token: write claims.x"));
+  }
   // A subscript has no place of its own.
   return problem(node.type == "A_Indirection" ? node.node("arg") : node,
                  describe(node) + " is not supported" + std::string(allowed_in_expressions));

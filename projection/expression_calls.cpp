@@ -110,6 +110,10 @@ ExpressionBuilder::Result ExpressionBuilder::function_call(const Node& node) {
   }
   auto arguments = build_all(node.list("args"));
   if (!arguments) return std::nullopt;
+  if (names.front() == "substring" && arguments->size() == 2 && is_literal(arguments->back()) &&
+      std::holds_alternative<std::string>(arguments->back().value)) {
+    return problem(node, "substring with a pattern is not supported; write ~, or substring(… from 1 for 2)");
+  }
   return call_known(names.front(), std::move(*arguments), statement_.place(node));
 }
 
@@ -278,7 +282,7 @@ ExpressionBuilder::Result ExpressionBuilder::regular_expression(const Node& node
   }
   auto compiled = Regex::compile(*text, op.ends_with("*") ? Regex::Case::ignored : Regex::Case::sensitive);
   if (const auto* why = std::get_if<std::string>(&compiled)) {
-    return problem(node.node("rexpr"), "the pattern '" + text->substr(0, 60) + "': " + *why +
+    return problem(node.node("rexpr"), "the pattern '" + text_left(*text, 60) + "': " + *why +
                                            " (docs/views.md has the part of PostgreSQL's patterns that is)");
   }
   Expression out;
@@ -336,13 +340,21 @@ ExpressionBuilder::Result ExpressionBuilder::containment(const Node& node, const
   auto operands = build_all({node.node("lexpr"), node.node("rexpr")});
   if (!operands) return std::nullopt;
   const std::size_t place = statement_.place(node);
-  if (op == "<@") std::swap((*operands)[0], (*operands)[1]);
-  const bool arrays = (*operands)[0].array || (*operands)[1].array;
+  const FullType left = operands->front().full_type();
+  const FullType right = operands->back().full_type();
+  const bool arrays = left.array || right.array;
   for (Expression& operand : *operands) {
     if (is_open(operand)) operand.array = arrays;
     if (operand.array == arrays) continue;
     return problem(place, op + " between an array and " + spelt(operand.full_type()) + "; write array[…]");
   }
+  // A comparison widens numbers and dates; what is in an array stays what it is.
+  if (arrays && left.type != right.type && left.type != Type::unknown && right.type != Type::unknown) {
+    const FullType& wanted = operands->front().kind == Kind::list ? right : left;
+    return problem(place, op + " between " + spelt(left) + " and " + spelt(right) +
+                              "; cast one of them, for example ::" + spelt(wanted));
+  }
+  if (op == "<@") std::swap((*operands)[0], (*operands)[1]);
   const auto common = unify(*operands, Rules::common, op, place);
   if (!common) return std::nullopt;
   const bool sound = arrays || (common->type == Type::jsonb && op != "&&");

@@ -33,6 +33,7 @@ std::string nearest(std::string_view name) {
   if (name == "#>" || name == "#>>") return "; write -> and ->> step by step";
   if (name == "<->" || name == "@@") return "; ordering and search are for the client";
   if (name == "^") return "; write the product";
+  if (name == "==") return "; write =";
   if (name == "~~~" || name == "!~~~") return "; write LIKE";
   return std::string(allowed_in_expressions);
 }

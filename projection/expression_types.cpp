@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "projection/expression_builder.hpp"
+#include "projection/text_functions.hpp"
 
 namespace viewgate::projection {
 namespace {
@@ -35,7 +36,7 @@ std::string no_cast(const FullType& from, const FullType& to) {
 std::string invalid_input(const FullType& type, const Value& value, Fault fault) {
   std::string out = fault == Fault::out_of_range ? "the value is out of range for type " : "invalid input for type ";
   out += spelt(type);
-  if (const auto* text = std::get_if<std::string>(&value)) out += ": '" + text->substr(0, 60) + "'";
+  if (const auto* text = std::get_if<std::string>(&value)) out += ": '" + text_left(*text, 60) + "'";
   if (is_moment(type.type)) out += "; written as '2024-01-31 12:00:00+00', '2024-01-31', 'infinity' or '-infinity'";
   if (type.labels) {
     out += "; its labels are ";

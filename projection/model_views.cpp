@@ -15,6 +15,29 @@ constexpr std::string_view version_of_meaning = "viewgate view 1";
 
 constexpr std::string_view select_form = "; a view is select column, … from table where condition";
 
+/// The first place in a part of the tree whose own node has none, such as a clause; -1: nothing in it has one.
+std::int64_t first_location(const boost::json::value* part) {
+  std::int64_t out = -1;
+  const auto earlier = [&out](std::int64_t location) {
+    if (location >= 0 && (out < 0 || location < out)) out = location;
+  };
+  if (part == nullptr) return out;
+  if (const auto* object = part->if_object()) {
+    for (const auto& member : *object) {
+      earlier(member.key() == "location" && member.value().is_int64() ? member.value().get_int64()
+                                                                      : first_location(&member.value()));
+    }
+  } else if (const auto* array = part->if_array()) {
+    for (const auto& item : *array) earlier(first_location(&item));
+  }
+  return out;
+}
+
+std::size_t place_in(const Statement& statement, const boost::json::value* part) {
+  const std::int64_t location = first_location(part);
+  return location < 0 ? statement.start : statement.base + static_cast<std::size_t>(location);
+}
+
 void collect_claims(const Expression& expression, std::set<std::string>& out) {
   if (expression.kind == Kind::claim) out.insert(expression.name);
   for (const Expression& child : expression.children) collect_claims(child, out);
@@ -133,8 +156,12 @@ void ModelBuilder::add_view(const Statement& statement) {
   draft.view.name = name;
   const std::vector<Node> from = select.list("fromClause");
   if (from.size() != 1 || from.front().type != "RangeVar") {
-    problems_.add(from.empty() ? draft.place : statement.place(from.front()),
-                  "a view has exactly one table" + std::string(select_form));
+    // Of a UNION the two selects have tables, and that it is one has been said.
+    if (from.empty() && select.find("rarg") != nullptr) return;
+    std::size_t place = draft.place;
+    if (from.size() > 1) place = statement.place(from[1]);
+    if (from.size() == 1) place = place_in(statement, from.front().find("rarg"));
+    problems_.add(place, "a view has exactly one table" + std::string(select_form));
     return;
   }
   const std::string table_name = bare_name(statement, from.front(), "a table of the model");
@@ -166,12 +193,13 @@ void ModelBuilder::refuse_clauses(const Statement& statement, const Node& select
       {"limitCount", "LIMIT"},        {"lockingClause", "FOR UPDATE"}, {"withClause", "WITH"},
       {"valuesLists", "VALUES"},      {"intoClause", "INTO"}};
   if (select.type != "SelectStmt" || select.text("op") != "SETOP_NONE") {
-    problems_.add(statement.start, "not a plain select" + std::string(select_form));
+    problems_.add(place_in(statement, select.find("rarg")), "not a plain select" + std::string(select_form));
     return;
   }
   for (const auto& [member, spelt] : clauses) {
     if (select.find(member) == nullptr) continue;
-    problems_.add(statement.start, std::string(spelt) + " is not supported" + std::string(select_form));
+    problems_.add(place_in(statement, select.find(member)),
+                  std::string(spelt) + " is not supported" + std::string(select_form));
   }
   refuse_others(statement, select,
                 {"targetList", "fromClause", "whereClause", "limitOption", "op", "distinctClause", "groupClause",
@@ -215,8 +243,9 @@ std::optional<SelectedColumn> ModelBuilder::select_column(const Statement& state
   out.name = target.text("name");
   if (value.type == "ColumnRef") {
     std::vector<std::string> names = value.strings("fields");
+    const bool star = names.size() != value.list("fields").size();
     if (names.size() == 2 && names.front() == table.name) names.erase(names.begin());
-    if (names.size() != value.list("fields").size() && names.empty()) {
+    if (star) {
       problems_.add(statement.place(target),
                     "the select list names columns, one by one: what a client may see is written out");
       return std::nullopt;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "projection/text_functions.hpp"
+
 namespace viewgate::projection {
 namespace {
 
@@ -193,7 +195,8 @@ class Translator {
       return true;
     }
     if (is_letter(c) || is_digit(c) || static_cast<unsigned char>(c) >= 0x80) {
-      return fail(std::string("\\") + c + " is not supported; \\d \\w \\s and escaped punctuation are");
+      return fail("\\" + text_left(text_.substr(at_ + 1), 1) +
+                  " is not supported; \\d \\w \\s and escaped punctuation are");
     }
     CharacterSet one;
     one.add(c, c);
