@@ -265,29 +265,6 @@ TEST_F(Running, a_short_secret_is_told_with_the_place_that_names_it) {
   EXPECT_THAT(checked.output, HasSubstr(file.path + ":3: auth.key_file: token key "));
 }
 
-TEST_F(Running, a_hangup_ends_nothing_while_a_private_postgresql_stops) {
-  const std::string directory = temporary_path("hangup");
-  const File ready("hangup_ready"), output("hangup_output");
-  ChildOptions options;
-  options.arguments = {program("viewgate"), "serve",        "--embedded", directory,      "--listen",
-                       "127.0.0.1:0",       "--ready-file", ready.path,   "--time-drain", "0ms"};
-  options.output_file = output.path;
-  {
-    ChildProcess gateway(options);
-    ASSERT_TRUE(eventually([&] { return !file_text(ready.path).empty(); }, patient(std::chrono::seconds(30))))
-        << file_text(output.path);
-    gateway.signal(SIGTERM);
-    ASSERT_TRUE(eventually([&] { return file_text(output.path).find(" stopped") != std::string::npos; }));
-    for (int i = 0; i < 1000 && gateway.running(); ++i) {
-      gateway.signal(SIGHUP);
-      std::this_thread::yield();
-    }
-    EXPECT_EQ(gateway.wait(patient(std::chrono::seconds(30))), 0) << file_text(output.path);
-  }
-  EXPECT_FALSE(std::filesystem::exists(directory + "/data/postmaster.pid"));
-  std::filesystem::remove_all(directory);
-}
-
 TEST_F(Running, the_health_check_finds_the_file_that_the_environment_names) {
   const File file("health.toml", "listen = \"" + line.gateway().address() + "\"\n");
   const std::string named = "VIEWGATE_CONFIG=" + file.path;
