@@ -1366,6 +1366,7 @@ declare
   obstacle text;
   known viewgate.captures;
   named text;
+  gone oid;
   keys text[];
   operation text;
   id bigint;
@@ -1390,6 +1391,11 @@ begin
 
   select format('%s.%s', n.nspname, c.relname) into named
     from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = relation;
+  -- A table of that name which was dropped is forgotten, as check_captures would.
+  for gone in delete from viewgate.captures c where c.collection = named and not exists (select from pg_class t where t.oid = c.relation)
+              returning c.relation::oid loop
+    execute format('drop function if exists viewgate.%I()', 'capture_' || gone);
+  end loop;
   if exists (select from viewgate.captures c where c.collection = named and c.relation <> $1) then
     raise exception using errcode = 'VG001',
       message = format('table %s cannot be captured: another captured table is called %s, too', relation, named);

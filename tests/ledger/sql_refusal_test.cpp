@@ -261,6 +261,18 @@ TEST_F(Capture, a_dropped_table_is_told_once_and_forgotten) {
   EXPECT_NE(session().value("select mark from viewgate.registry"), mark);
 }
 
+TEST_F(Capture, a_table_that_was_dropped_and_made_again_is_captured_before_any_check) {
+  session().run("create table t (id int primary key, space text)");
+  const std::string first = id();
+  session().run("drop table t; create table t (id int primary key, space text)");
+  EXPECT_NE(id(), first);
+  EXPECT_EQ(check()[1], "ok");
+  EXPECT_EQ(session().value("select count(*) from pg_proc where proname ~ '^capture_[0-9]+$'"), "1")
+      << "the function of the one that is gone went with it";
+  session().run("insert into t values (1, 'a')");
+  EXPECT_EQ(session().value("select count(*) from viewgate.changes"), "1");
+}
+
 TEST_F(Capture, of_several_nodes_that_notice_a_hole_one_gives_the_new_id) {
   session().run("create table t (id int primary key, space text)");
   id();
