@@ -62,6 +62,15 @@ pg::Rows CommandDatabase::exec(std::string sql, pg::Params params) {
   return std::move(**out);
 }
 
+void CommandDatabase::need_space(const std::string& space) {
+  // What waits for its number is there, too, also where no node runs.
+  const auto found = exec(
+      "select exists (select from viewgate.horizons h where h.space = viewgate.space_key($1)) "
+      "or exists (select from viewgate.waiting w where w.space = viewgate.space_key($1))",
+      pg::Params(1, space));
+  if (!found[0].boolean(0)) throw Stop(ExitStatus::failed, "there is no space " + space);
+}
+
 void CommandDatabase::run_until(const std::function<bool()>& done) {
   io_.restart();
   while (!done() && io_.run_one() > 0) {

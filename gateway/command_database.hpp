@@ -29,6 +29,9 @@ class CommandDatabase {
 
   ledger::pg::Rows exec(std::string sql, ledger::pg::Params params);
 
+  /// Throws Stop where nothing was ever committed in the space: its name is then a slip, and to lock it would make it.
+  void need_space(const std::string& space);
+
   [[nodiscard]] ledger::Registry& registry() { return registry_; }
 
   /// `start` asks something of the registry with the callback that it is given.

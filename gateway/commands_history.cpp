@@ -1,9 +1,11 @@
 // `viewgate prune | retention | erase`: how long history is kept, and what is taken out of it.
+#include <charconv>
 #include <iostream>
 #include <memory>
 
 #include "gateway/command_database.hpp"
 #include "gateway/commands.hpp"
+#include "projection/json_text.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -15,6 +17,21 @@ const std::vector<std::string_view> database_keys{"database"};
 
 std::optional<std::string> given(const std::string& value) {
   return value.empty() ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// What is wrong with a number of commits; empty: nothing is.
+std::string commits_fault(const std::string& text) {
+  std::int64_t commits = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), commits);
+  if (problem == std::errc() && end == text.data() + text.size() && commits >= 0) return "";
+  return "must be a number of commits, 0 or more, not " + text;
+}
+
+/// Said here, since append would name a change that nobody has written.
+std::string key_fault(const std::string& text) {
+  const auto key = projection::parse_json_leniently(text);
+  if (key && key->kind == projection::Json::Kind::array && !key->items.empty()) return "";
+  return "must be the JSON array of the key's columns, for example '[7]', not " + text;
 }
 
 /// What an age is, PostgreSQL says: "36 hours", "7d", "P1M".
@@ -46,6 +63,7 @@ struct PruneArguments {
 
 void prune(const Config& config, const PruneArguments& wanted) {
   CommandDatabase database(config.database);
+  if (!wanted.space.empty()) database.need_space(wanted.space);
   Params params;
   params.emplace_back(given(wanted.space));
   std::string sql;
@@ -68,7 +86,7 @@ void add_prune(CLI::App& app) {
   const auto flags = std::make_shared<ConfigFlags>(*command, database_keys);
   const auto wanted = std::make_shared<PruneArguments>();
   command->add_option("--space", wanted->space, "only this one; else all");
-  command->add_option("--keep", wanted->keep, "how many commits stay in each space")->check(CLI::NonNegativeNumber);
+  command->add_option("--keep", wanted->keep, "how many commits stay in each space")->check(commits_fault);
   command->add_option("--age", wanted->age, std::string("how long commits stay; ") + age_help);
   command->callback([flags, wanted] { prune(flags->read(), *wanted); });
 }
@@ -99,7 +117,7 @@ void add_retention(CLI::App& app) {
     const auto wanted = std::make_shared<PruneArguments>();
     if (verb != "show") command->add_option("--space", wanted->space, "only this one; else all that have no rule");
     if (verb == "set") {
-      command->add_option("--commits", wanted->keep, "how many stay; else any number")->check(CLI::NonNegativeNumber);
+      command->add_option("--commits", wanted->keep, "how many stay; else any number")->check(commits_fault);
       command->add_option("--age", wanted->age, std::string("how long they stay; else for ever; ") + age_help);
     }
     command->callback([verb, flags, wanted] {
@@ -164,11 +182,13 @@ void add_erase(CLI::App& app) {
   command->add_option("--space", wanted->space, "the space")->required();
   auto* collection =
       command->add_option("--collection", wanted->collection, "of the record; else the whole space goes");
-  auto* key = command->add_option("--key", wanted->key, "of the record, as a JSON array, for example '[7]'");
+  auto* key =
+      command->add_option("--key", wanted->key, "of the record, as a JSON array, for example '[7]'")->check(key_fault);
   collection->needs(key);
   key->needs(collection);
   command->callback([flags, wanted] {
     CommandDatabase database(flags->read().database);
+    database.need_space(wanted->space);
     if (wanted->collection.empty()) return erase_space(database, wanted->space);
     erase_record(database, *wanted);
   });

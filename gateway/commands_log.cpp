@@ -106,7 +106,9 @@ class LogPrinter {
 };
 
 void print_log(const Config& config, const LogArguments& wanted) {
-  const CommandDatabase checked(config.database);
+  CommandDatabase checked(config.database);
+  // Who follows may well wait for the first commit.
+  if (!wanted.follow) checked.need_space(wanted.space);
   pg::ConnectOptions options;
   options.conninfo = config.database;
   options.application_name = "viewgate log";

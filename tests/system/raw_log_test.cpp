@@ -355,6 +355,38 @@ TEST_F(RawLog, rules_of_retention_are_set_shown_applied_and_taken_back) {
   EXPECT_EQ(say({"retention", "clear"}), "space s: any number of commits, kept for 02:00:00\n");
 }
 
+TEST_F(RawLog, what_is_asked_of_a_space_that_is_not_there_is_refused_and_makes_none) {
+  for (const std::vector<std::string>& asked : {std::vector<std::string>{"log"},
+                                                {"prune"},
+                                                {"prune", "--keep", "1"},
+                                                {"erase"},
+                                                {"erase", "--collection", "public.items", "--key", "[1]"}}) {
+    std::vector<std::string> arguments = asked;
+    arguments.insert(arguments.end(), {"--space", "nosuch"});
+    const Finished refused = command(arguments);
+    EXPECT_EQ(refused.status, 1) << asked[0];
+    EXPECT_THAT(refused.output, HasSubstr("there is no space nosuch")) << asked[0];
+  }
+  EXPECT_EQ(line.value("select count(*) from viewgate.spaces where name = 'nosuch'"), "0");
+}
+
+TEST_F(RawLog, flags_of_pruning_and_erasing_that_are_none_are_refused_by_what_would_be_right) {
+  insert(1401);
+  line.settled_head(space);
+  for (const char* keep : {"-1", "1.5", "99999999999999999999"}) {
+    const Finished refused = command({"prune", "--space", space, "--keep", keep});
+    EXPECT_EQ(refused.status, 64);
+    EXPECT_THAT(refused.output,
+                AllOf(HasSubstr("--keep: must be a number of commits, 0 or more, not "), HasSubstr(keep)));
+    EXPECT_LT(refused.output.size(), 400U);
+  }
+  for (const char* key : {"57", "[57", "[]", R"({"id": 57})"}) {
+    const Finished refused = command({"erase", "--space", space, "--collection", "notes", "--key", key});
+    EXPECT_EQ(refused.status, 64) << key;
+    EXPECT_THAT(refused.output, HasSubstr("--key: must be the JSON array of the key's columns, for example '[7]'"));
+  }
+}
+
 TEST_F(RawLog, erasing_a_record_resets_who_stands_before_it_and_nobody_else) {
   WsClient client(line.port(), line.reader());
   const Opened opened = client.open({.space = space});
