@@ -42,10 +42,12 @@ void keep_memory_out_of_cores() {
 }
 
 /// A hangup says that the file is to be read again. Before somebody can, and while a private PostgreSQL is stopped, its default
-/// action would end the process and leave that PostgreSQL behind: Asio restores it when nobody listens, so somebody always does.
+/// action would end the process and leave that PostgreSQL behind: Asio restores it when nobody listens, so somebody always does, and
+/// is never destroyed.
 void keep_hangups_from_ending_it() {
-  static boost::asio::io_context nobody;
-  static const boost::asio::signal_set hangups(nobody, SIGHUP);
+  static auto* const nobody = new boost::asio::io_context;
+  static const auto* const hangups = new boost::asio::signal_set(*nobody, SIGHUP);
+  static_cast<void>(hangups);
 }
 
 Endpoint reserve(const Config& config) {
