@@ -12,8 +12,10 @@ void Revocations::add(const Revocation& revocation) {
   times.until = std::max(times.until, revocation.until);
 }
 
+// Whole seconds are compared with whole seconds: in the system clock's nanoseconds a year beyond 2262 has no number.
 void Revocations::forget_expired(std::chrono::system_clock::time_point now) {
-  const auto is_over = [now](const auto& item) { return item.second.until + slack <= now; };
+  const auto second = std::chrono::floor<std::chrono::seconds>(now);
+  const auto is_over = [second](const auto& item) { return item.second.until + slack <= second; };
   std::erase_if(principals_, is_over);
   std::erase_if(token_ids_, is_over);
 }
@@ -21,7 +23,8 @@ void Revocations::forget_expired(std::chrono::system_clock::time_point now) {
 const Revocations::Times* Revocations::find(const ByName& names, const std::string& issuer, const std::string& name,
                                             std::chrono::system_clock::time_point now) {
   const auto found = names.find({issuer, name});
-  return found == names.end() || found->second.until <= now ? nullptr : &found->second;
+  const auto second = std::chrono::floor<std::chrono::seconds>(now);
+  return found == names.end() || found->second.until <= second ? nullptr : &found->second;
 }
 
 bool Revocations::cover(const Principal& principal, std::chrono::seconds leeway,

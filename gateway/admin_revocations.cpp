@@ -14,7 +14,6 @@ namespace asio = boost::asio;
 
 constexpr std::string_view json = "application/json";
 constexpr JsonBounds bounds{2, 8};
-constexpr std::chrono::hours lasting_max{24 * 365 * 100};  // PostgreSQL's intervals end somewhere beyond
 
 std::string error_text(int status, std::string_view code, std::string_view message) {
   std::string body = "{\"error\":\"";
@@ -56,7 +55,7 @@ std::variant<ledger::RevocationOrder, std::string> parse_revocation(std::string_
     } else if (name == "for") {
       const auto lasting = parse_duration(*value);
       if (!lasting || lasting->count() <= 0) return "for: must be a whole number with s, m or h, for example \"720h\"";
-      if (*lasting > lasting_max) return "for: must be at most \"876000h\" (100 years)";
+      if (*lasting > revocation_lasting_max) return "for: must be at most \"876000h\" (100 years)";
       out.lasting = *lasting;
     } else {
       return name + ": is not known here; principal or token_id, issuer and for are";

@@ -5,6 +5,7 @@
 // Answered {"revocation": 12} once it is committed; within a second no node lets anything of the scope out any more.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -17,6 +18,9 @@ class io_context;
 }
 
 namespace viewgate::gateway {
+
+/// The longest that one may last: viewgate.revoke() refuses more.
+inline constexpr std::chrono::hours revocation_lasting_max{24 * 365 * 100};
 
 /// The order, or what is wrong with the text: it names the member.
 [[nodiscard]] std::variant<ledger::RevocationOrder, std::string> parse_revocation(std::string_view text);

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "gateway/admin_revocations.hpp"
 #include "gateway/command_database.hpp"
 #include "gateway/commands.hpp"
 #include "ledger/access_store.hpp"
@@ -25,6 +26,9 @@ void revoke(const Config& config, const RevokeArguments& arguments) {
   if (!lasting || lasting->count() <= 0) {
     throw Stop(ExitStatus::usage,
                "--for " + arguments.lasting + ": write a whole number with s, m or h, for example 720h");
+  }
+  if (*lasting > revocation_lasting_max) {
+    throw Stop(ExitStatus::usage, "--for " + arguments.lasting + ": write at most 876000h (100 years)");
   }
   CommandDatabase database(config.database);
   auto statement = ledger::statement_of({arguments.principal, arguments.token_id, arguments.issuer, *lasting});

@@ -10,10 +10,12 @@ namespace {
 namespace asio = boost::asio;
 
 // One row per revocation above the last id known, and one that says which ids there are: ids below it after a restore of
-// the database would be given again, and then everything is read anew.
+// the database would be given again, and then everything is read anew. An end that lies beyond all tokens' is as good as any
+// other such, and has a number also where somebody wrote infinity.
 constexpr const char* kNews =
     "select id, coalesce(issuer, ''), coalesce(principal, ''), coalesce(token_id, ''), "
-    "ceil(extract(epoch from revoked))::bigint, ceil(extract(epoch from until))::bigint "
+    "ceil(extract(epoch from revoked))::bigint, "
+    "ceil(extract(epoch from least(until, timestamptz '2200-01-01 00:00:00Z')))::bigint "
     "from viewgate.revocations where id > $1 and until > now() "
     "union all select -coalesce(max(id), 0), '', '', '', 0, 0 from viewgate.revocations";
 

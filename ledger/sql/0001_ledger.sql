@@ -2058,7 +2058,7 @@ create table viewgate.revocations (
 );
 
 -- Revokes all tokens of a principal that were issued up to now, or the token of an id; returns the revocation's id. `lasting`: at
--- least as long as the tokens live. Grant usage on schema viewgate and execute on this function to whoever may.
+-- least as long as the tokens live, and at most 100 years. Grant usage on schema viewgate and execute on this function to whoever may.
 create function viewgate.revoke(principal text default null, token_id text default null, issuer text default null,
                                 lasting interval default '400 days') returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -2070,6 +2070,7 @@ begin
     raise exception 'viewgate.revoke: wants a principal or a token_id';
   end if;
   if $4 is null or $4 <= '0' then raise exception 'viewgate.revoke: lasting must be a time above 0, not %', $4; end if;
+  if $4 > '876000 hours' then raise exception 'viewgate.revoke: lasting must be at most 876000 hours (100 years), not %', $4; end if;
   perform viewgate.force_durable();
   -- One after the other, so that ids become visible in their order: nodes ask for what is above the last one they know.
   lock table viewgate.revocations in share row exclusive mode;

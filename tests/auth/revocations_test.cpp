@@ -70,5 +70,19 @@ TEST(Revocations, one_ends_by_itself_and_a_clock_that_is_set_back_finds_it_again
   EXPECT_TRUE(revocations.cover(ada(at(-1)), seconds{0}, at(10)));
 }
 
+TEST(Revocations, one_whose_end_a_clock_of_nanoseconds_cannot_tell_is_in_force) {
+  using std::chrono::year;
+  for (const year end : {year(2262), year(2263), year(9999), year(30'000)}) {
+    const sys_seconds until = std::chrono::sys_days(end / std::chrono::December / 31);
+    Revocations revocations;
+    revocations.add({"", "ada", "", at(0), until});
+    revocations.add({"", "", "t", at(0), until});
+    EXPECT_TRUE(revocations.cover(ada(at(-1)), seconds{0}, at(0))) << int(end);
+    EXPECT_TRUE(revocations.cover(ada(at(1), "t"), seconds{60}, at(1))) << int(end);
+    revocations.forget_expired(at(1));
+    EXPECT_EQ(revocations.size(), 2U) << int(end);
+  }
+}
+
 }  // namespace
 }  // namespace viewgate::auth

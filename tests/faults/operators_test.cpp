@@ -47,9 +47,10 @@ TEST_F(Operators, what_the_operators_port_is_not_asked_right_it_refuses_by_name)
   EXPECT_THAT(ask(port, "GET", "/nothing").head, StartsWith("HTTP/1.1 404 "));
   EXPECT_THAT(ask(port, "GET", "/v1/revocations").head, StartsWith("HTTP/1.1 405 "));
   EXPECT_THAT(ask(port, "POST", "/v1/revocations", std::string(70'000, ' ')).head, StartsWith("HTTP/1.1 413 "));
-  for (const char* body : {"", "[]", "null", "{}", R"({"principal":""})", R"({"principal":7})",
-                           R"({"principal":"a","token_id":"b"})", R"({"principal":"a","for":"soon"})",
-                           R"({"principal":"a","principal":"b"})", R"({"principal":"a","more":"x"})"}) {
+  for (const char* body :
+       {"", "[]", "null", "{}", R"({"principal":""})", R"({"principal":7})", R"({"principal":"a","token_id":"b"})",
+        R"({"principal":"a","for":"soon"})", R"({"principal":"a","for":"876001h"})",
+        R"({"principal":"a","principal":"b"})", R"({"principal":"a","more":"x"})"}) {
     const Answer answer = ask(port, "POST", "/v1/revocations", body);
     EXPECT_THAT(answer.head, StartsWith("HTTP/1.1 400 ")) << body;
     EXPECT_THAT(answer.body, HasSubstr("\"bad_request\"")) << body;
@@ -57,8 +58,10 @@ TEST_F(Operators, what_the_operators_port_is_not_asked_right_it_refuses_by_name)
   RawSocket garbage(port);
   garbage.send("\x16\x03\x01\x02");
   EXPECT_TRUE(garbage.wait_closed());
-  EXPECT_THAT(ask(port, "POST", "/v1/revocations", R"({"token_id":"nobodys","for":"1h"})").body,
-              StartsWith("{\"revocation\":"));
+  for (const char* lasting : {"1h", "876000h"}) {
+    const std::string body = std::string(R"({"token_id":"nobodys","for":")") + lasting + "\"}";
+    EXPECT_THAT(ask(port, "POST", "/v1/revocations", body).body, StartsWith("{\"revocation\":"));
+  }
 }
 
 TEST_F(Operators, row_27_what_is_revoked_over_http_is_revoked_on_every_node) {

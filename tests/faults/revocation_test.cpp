@@ -265,9 +265,37 @@ TEST_F(Revocation, row_27_what_a_restored_database_holds_under_ids_that_were_kno
   EXPECT_TRUE(eventually([&] { return hello_code(gateway.port(), line.reader("heidi")) == 4005; }));
 }
 
+TEST_F(Revocation, row_27_one_that_lasts_as_long_as_may_be_or_for_ever_is_in_force) {
+  const std::string space = line.new_space();
+  const auto named = [&](const std::string& name) { return name + "-" + space; };
+  WsClient inside(line.port(), line.reader(named("olivia")));
+  inside.open({.space = space});
+  revoke({"--principal", named("olivia"), "--for", "876000h"});
+  EXPECT_EQ(inside.closed_with(), 4005);
+  EXPECT_EQ(hello_code(line.port(), line.reader(named("olivia"))), 4005);
+  line.sql("select viewgate.revoke('" + named("oscar") + "', lasting => '100 years')");
+  EXPECT_TRUE(eventually([&] { return hello_code(line.port(), line.reader(named("oscar"))) == 4005; }));
+  // Beyond that it is refused by name instead of taken for something else; what a table has from before counts.
+  PgSession session(line.database());
+  for (const char* lasting : {"101 years 200 days", "500 years", "270000 years"}) {
+    EXPECT_EQ(session.refusal("select viewgate.revoke('peter', lasting => '" + std::string(lasting) + "')"), "P0001");
+  }
+  EXPECT_EQ(hello_code(line.port(), line.reader("peter")), 0);
+  for (const std::string end : {"2263-01-01", "9999-12-31", "infinity"}) {
+    const std::string name = named("of-" + end);
+    line.sql("insert into viewgate.revocations (principal, until) values ('" + name + "', '" + end + "')");
+    EXPECT_TRUE(eventually([&] { return hello_code(line.port(), line.reader(name)) == 4005; })) << end;
+  }
+}
+
 TEST_F(Revocation, what_the_command_is_not_told_right_it_refuses) {
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {}, {"--principal", "a", "--token-id", "b"}, {"--principal", "a", "--for", "soon"}, {"--principal", ""}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"--principal", "a", "--token-id", "b"},
+                                             {"--principal", "a", "--for", "soon"},
+                                             {"--principal", "a", "--for", "876001h"},
+                                             {"--principal", "a", "--for", "9999999h"},
+                                             {"--principal", ""}}) {
     std::vector<std::string> all{program("viewgate"), "revoke", "--database", line.database()};
     all.insert(all.end(), arguments.begin(), arguments.end());
     const Finished done = run(all);
