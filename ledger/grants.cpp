@@ -3,8 +3,10 @@
 namespace viewgate::ledger {
 namespace {
 
-// Functions that are an administrator's (they change what is captured, seen or kept) are left out; a new one of ours is the
-// gateway's unless it is listed here. Revoking is a right that is asked for by name.
+// All that serving uses, by name: what is new in the schema is nobody's until it is listed here. What changes what is captured,
+// seen or kept is an administrator's; append and tag are a back-end's. Revoking is a right that is asked for by name. Nothing here
+// moves the counter of revocations, by which nodes find new ones. Of commits a node only locks those that it prunes, for which
+// the right to one column will do: one that no update may change.
 constexpr const char* kRights = R"(
 with wanted(place, kind, object, name, privilege, optional) as (
   select 1, 'schema ', 'viewgate'::regnamespace::oid, 'viewgate', 'usage', false
@@ -12,19 +14,23 @@ with wanted(place, kind, object, name, privilege, optional) as (
     from pg_class c where c.relnamespace = 'viewgate'::regnamespace and c.relkind in ('r', 'v')
   union all select 2, '', c.oid, c.oid::regclass::text, privilege, false
     from (values ('arming', 'insert'), ('changes', 'insert, delete'), ('clients', 'insert, update'),
-                 ('commits', 'insert, update, delete'), ('horizons', 'insert, update'), ('keys', 'insert'),
+                 ('commits', 'insert, update (stamp), delete'), ('horizons', 'insert, update'), ('keys', 'insert'),
                  ('looks', 'insert, update, delete'), ('pruned_versions', 'insert, delete'),
                  ('records', 'insert, update, delete'), ('tickets', 'insert, update, delete'),
                  ('waiting', 'insert, delete')) t(name, rights)
     join pg_class c on c.relnamespace = 'viewgate'::regnamespace and c.relname = t.name,
     regexp_split_to_table(t.rights, ', ') privilege
   union all select 3, 'sequence ', c.oid, c.oid::regclass::text, privilege, false
-    from pg_class c, unnest(array['usage', 'select', 'update']) privilege
-    where c.relnamespace = 'viewgate'::regnamespace and c.relkind = 'S'
+    from (values ('bell', 'select'), ('bell', 'update'), ('change_counter', 'usage')) t(name, privilege)
+    join pg_class c on c.relnamespace = 'viewgate'::regnamespace and c.relname = t.name
   union all select 4, 'function ', p.oid, p.oid::regprocedure::text, 'execute', p.proname = 'revoke'
-    from pg_proc p where p.pronamespace = 'viewgate'::regnamespace and p.prorettype <> 'trigger'::regtype
-      and p.proname not in ('append', 'apply_model', 'capture', 'clear_retention', 'erase_record', 'erase_space',
-                            'install_capture_function', 'prune', 'set_retention', 'uncapture')
+    from pg_proc p where p.pronamespace = 'viewgate'::regnamespace and p.proname in (
+      'append_commit', 'arm_bell', 'canonical', 'capture_obstacle', 'check_captures', 'column_marks', 'creation_lock',
+      'first_kept', 'force_durable', 'is_durable', 'is_read_committed', 'issue_ticket', 'keep_versions', 'last_look',
+      'lock_space', 'look', 'moves', 'need_read_committed', 'number', 'object_text', 'open_mutation', 'open_mutations',
+      'places', 'position_stamp', 'prunable', 'prune_batch', 'prune_before', 'pruner_lock', 'random_mark', 'read_log',
+      'receipts', 'retained_from', 'revoke', 'ring', 'signed_fields', 'signed_id', 'space_key', 'told_versions',
+      'triggers_of', 'use_ticket', 'watermark', 'with_own', 'write_mutation', 'write_mutations', 'writer')
   union all select 5, 'schema ', n.oid, quote_ident(n.nspname), 'usage', false
     from pg_namespace n where n.oid in (select c.relnamespace from viewgate.captures k join pg_class c on c.oid = k.relation)
   union all select 6, '', k.relation::oid, k.relation::regclass::text, 'select', false from viewgate.captures k
@@ -35,6 +41,10 @@ held(grantee, kind, object, name, privilege) as (
   union all
   select a.grantee, case c.relkind when 'S' then 'sequence ' else '' end, c.oid, c.oid::regclass::text, lower(a.privilege_type)
     from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'viewgate'::regnamespace and a.grantee <> c.relowner
+  union all
+  select a.grantee, '', c.oid, c.oid::regclass::text, format('%s (%I)', lower(a.privilege_type), t.attname)
+    from pg_class c join pg_attribute t on t.attrelid = c.oid, aclexplode(t.attacl) a
+    where c.relnamespace = 'viewgate'::regnamespace and a.grantee <> c.relowner
   union all
   select a.grantee, 'function ', p.oid, p.oid::regprocedure::text, 'execute' from pg_proc p, aclexplode(p.proacl) a
     where p.pronamespace = 'viewgate'::regnamespace and a.grantee <> p.proowner
@@ -65,7 +75,9 @@ lacking(text) as (
     when 'schema ' then has_schema_privilege(w.object, w.privilege)
     when 'sequence ' then has_sequence_privilege(w.object, w.privilege)
     when 'function ' then has_function_privilege(w.object, w.privilege)
-    else has_table_privilege(w.object, w.privilege) end
+    else case when w.privilege like '% (%)'
+      then has_column_privilege(w.object, substring(w.privilege from ' \((.*)\)'), split_part(w.privilege, ' ', 1))
+      else has_table_privilege(w.object, w.privilege) end end
   group by w.place, w.kind, w.object, w.name order by w.place, w.name
 ),
 lacks(number, shown) as (select count(*), array_to_string((array_agg(text))[1:5], '; ') from lacking),
@@ -75,7 +87,8 @@ others(oid, name) as (
 judged as (
   select o.*, not exists (
     select w.kind, w.object, w.privilege from wanted w where w.place < 5 and not w.optional
-    except select h.kind, h.object, h.privilege from held h where h.grantee = o.oid) as serves
+    except select h.kind, h.object, p.each from held h, unnest(array[h.privilege, h.privilege || ' (stamp)']) p(each)
+      where h.grantee = o.oid) as serves  -- who has it on a table has it on its column
   from others o
 ),
 rights(oid, text) as (
