@@ -62,9 +62,11 @@ std::optional<std::size_t> HttpHead::content_length() const {
 }
 
 std::string_view HttpHead::bearer() const {
-  constexpr std::string_view scheme = "Bearer ";
+  constexpr std::string_view scheme = "bearer ";  // however its letters are written: RFC 9110 section 11.1
   const auto value = only("authorization");
-  return value.starts_with(scheme) ? value.substr(scheme.size()) : std::string_view{};
+  if (lower(std::string(value.substr(0, scheme.size()))) != scheme) return {};
+  const auto token = value.find_first_not_of(' ', scheme.size());
+  return token == std::string_view::npos ? std::string_view{} : value.substr(token);
 }
 
 std::variant<HttpHead, HttpRefused> parse_http_head(std::string_view head) {

@@ -125,6 +125,21 @@ TEST(HttpHead, fields_are_found_without_regard_to_case_and_only_where_they_are_o
   EXPECT_FALSE(head->has_body());
 }
 
+TEST(HttpHead, the_scheme_of_a_credential_is_bearer_however_its_letters_are_written) {
+  const auto bearer = [](const std::string& value) {
+    const std::string text = "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: " + value + "\r\n\r\n";
+    const auto parsed = parse_http_head(text);
+    return std::string(std::get<HttpHead>(parsed).bearer());
+  };
+  for (const char* good : {"Bearer aB.c", "bearer aB.c", "BEARER aB.c", "bEARER   aB.c"}) {
+    EXPECT_EQ(bearer(good), "aB.c") << good;
+  }
+  for (const char* bad :
+       {"", "Bearer", "Bearer ", "BeareraB.c", "Bearer\taB.c", "Basic aB.c", "xBearer aB.c", "aB.c"}) {
+    EXPECT_EQ(bearer(bad), "") << bad;
+  }
+}
+
 TEST(HttpAnswer, chunks_carry_their_size_in_hexadecimal) {
   EXPECT_EQ(http_chunk("0123456789abcdef!"), "11\r\n0123456789abcdef!\r\n");
   EXPECT_EQ(http_last_chunk, "0\r\n\r\n");
