@@ -128,7 +128,8 @@ std::string allowed_text(const Setting& setting) {
     case SettingKind::text:
       return "text";
     case SettingKind::conninfo:
-      return "a connection string, as postgresql://user@host:5432/name or host=… dbname=…; psql must take it";
+      return "a connection string, as postgresql://user@host:5432/name (@ : / % and the like in a password are "
+             "percent-encoded) or host=… dbname=… (blanks in quotes); psql must take it";
     case SettingKind::origins:
       return "a list of origins, separated by commas, letter by letter as browsers send them: https://app.example or "
              "http://localhost:3000, in lower case, without a path, and without the port that goes without saying";

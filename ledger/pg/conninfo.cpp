@@ -2,12 +2,28 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace viewgate::ledger::pg {
+namespace {
+
+/// In an address one @ is written, and stands behind the user's name and password. libpq takes what has another, or a slash before
+/// it, and finds a part of the password in the host, the port or the database's name, which it repeats in its errors.
+bool splits_a_password(std::string_view text) {
+  if (!text.starts_with("postgresql://") && !text.starts_with("postgres://")) return false;
+  text.remove_prefix(text.find("//") + 2);
+  text = text.substr(0, text.find('?'));
+  const auto at = text.find('@');
+  return at != std::string_view::npos && (text.find('/') < at || std::ranges::count(text, '@') > 1);
+}
+
+}  // namespace
 
 bool is_conninfo(const std::string& text) {
   PQconninfoOption* const options = PQconninfoParse(text.c_str(), nullptr);
   PQconninfoFree(options);
-  return options != nullptr;
+  return options != nullptr && !splits_a_password(text);
 }
 
 }  // namespace viewgate::ledger::pg

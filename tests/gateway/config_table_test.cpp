@@ -158,15 +158,19 @@ TEST(ConfigTable, a_misspelt_setting_is_answered_by_the_nearest_one_or_by_none) 
 
 TEST(ConfigTable, a_connection_string_is_one_that_libpq_reads_and_is_never_repeated) {
   ConfigSources sources;
-  for (const char* right : {"", "postgresql://u:p@[::1]:5432/x", "host=/tmp dbname=x", "dbname='a b'"}) {
+  for (const char* right : {"", "postgresql://u:p@[::1]:5432/x", "host=/tmp dbname=x", "dbname='a b'",
+                            "postgresql://u:a%40b%2Fc@h1,h2/x?application_name=a@b/c", "password=a@b/c%d host=h",
+                            "postgres:///x?host=/tmp&user=a@b"}) {
     sources.flags = {{"database", right}};
     EXPECT_EQ(config_of(sources).database, right);
   }
-  for (const char* wrong : {"postgresql://u:s3cret@[::1/x", "x", "host=a s3cret", "hots=s3cret", "dbname='s3cret"}) {
+  for (const char* wrong : {"postgresql://u:s3cret@[::1/x", "x", "host=a s3cret", "hots=s3cret", "dbname='s3cret",
+                            "postgresql://gw:a%s3cret@h/x", "postgresql://gw:a/s3cret@h/x",
+                            "postgresql://gw:1/s3cret@h/x", "postgres://gw:a@s3cret@h/x", "password=a s3cret"}) {
     sources.flags = {{"database", wrong}};
     EXPECT_THAT(problems_of(sources),
                 ElementsAre(AllOf(HasSubstr("--database: database is not valid, but must be a connection string"),
-                                  ::testing::Not(HasSubstr("s3cret")))));
+                                  HasSubstr("percent-encoded"), ::testing::Not(HasSubstr("s3cret")))));
   }
 }
 
