@@ -123,6 +123,13 @@ std::string read_whole_file(const std::string& path) {
   return text.str();
 }
 
+std::string read_model_file(const std::string& path) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  std::string text = read_whole_file(path);
+  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
+  return text;
+}
+
 std::string read_named_file(const Config& config, std::string_view key, const std::string& path) {
   try {
     return read_whole_file(path);

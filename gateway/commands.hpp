@@ -59,6 +59,8 @@ void check_snapshot_directory(const Config& config);
 
 /// The whole file. Throws Stop(no_input).
 [[nodiscard]] std::string read_whole_file(const std::string& path);
+/// The same of a model; without the byte order mark that some editors write.
+[[nodiscard]] std::string read_model_file(const std::string& path);
 /// The same of a file that the setting names: what hinders it is told with the setting's place.
 [[nodiscard]] std::string read_named_file(const Config& config, std::string_view key, const std::string& path);
 

@@ -66,7 +66,7 @@ void check_config(const Config& config) {
 }
 
 void check_model_file(const Config& config, const std::string& file) {
-  const auto checked = check_model(config, read_whole_file(file), file);
+  const auto checked = check_model(config, read_model_file(file), file);
   if (!checked.warnings.empty()) std::cerr << checked.warnings << "\n";
   std::cout << checked.report << file << ": " << checked.views << " views, no problems\n";
 }

@@ -15,7 +15,7 @@ void print_warnings(const AppliedModel& applied) {
 }
 
 void apply_file(const Config& config, const std::string& file) {
-  const auto text = read_whole_file(file);
+  const auto text = read_model_file(file);
   CommandDatabase database(config.database);
   const auto applied = apply_model(database, text, file);
   print_warnings(applied);

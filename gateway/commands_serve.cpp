@@ -75,7 +75,7 @@ void prepare_database(const Config& config, const std::string& conninfo) {
   if (const auto migrated = ledger::migrate(conninfo); !migrated) stop_start_for(migrated.error());
   if (config.apply.empty()) return;
   CommandDatabase database(conninfo);
-  const auto applied = apply_model(database, read_whole_file(config.apply), config.apply);
+  const auto applied = apply_model(database, read_model_file(config.apply), config.apply);
   if (!applied.warnings.empty()) std::cerr << applied.warnings << "\n";
   log::info("model_applied", {{"file", config.apply}, {"version", applied.version}, {"views", applied.views}});
 }

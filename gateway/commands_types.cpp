@@ -43,7 +43,7 @@ void add_types_command(CLI::App& app) {
                    "(bigint and text, with a parser)")
       ->check(CLI::IsMember({"json", "lossless", "exact"}));
   command->callback([flags, options] {
-    const auto checked = check_model(flags->read(), read_whole_file(options->file), options->file);
+    const auto checked = check_model(flags->read(), read_model_file(options->file), options->file);
     if (!checked.warnings.empty()) std::cerr << checked.warnings << "\n";
     const std::string text = projection::typescript(*checked.model, number_forms.at(options->numbers));
     if (options->output.empty()) {

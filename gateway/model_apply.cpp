@@ -45,8 +45,10 @@ void refuse_uncapturable(CommandDatabase& database, const std::string& text, con
     const auto obstacle =
         database.exec("select viewgate.capture_obstacle(to_regclass($1)::oid, $2)", std::move(params));
     if (obstacle[0].is_null(0)) continue;
-    throw Stop(ExitStatus::not_capturable,
-               file + ": table " + name.schema + "." + name.name + " cannot be captured: " + obstacle[0].string(0));
+    const projection::Problem problem{
+        name.line, name.column,
+        "table " + name.schema + "." + name.name + " cannot be captured: " + obstacle[0].string(0)};
+    throw Stop(ExitStatus::not_capturable, problem.text(file));
   }
 }
 

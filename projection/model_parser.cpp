@@ -73,7 +73,9 @@ std::vector<TableName> referenced_tables(std::string_view text) {
     if (create.type != "CreateStmt") continue;
     const Node like = like_clause(create);
     if (!like) continue;
-    TableName name{like.plain("relation").text("schemaname"), like.plain("relation").text("relname"), {}};
+    const Node relation = like.plain("relation");
+    const Problem place = ignored.make(statement.place(relation), {});
+    TableName name{relation.text("schemaname"), relation.text("relname"), {}, place.line, place.column};
     for (const Node& option : create.list("options")) {
       if (option.text("defname") == "space") name.space_column = option.node("arg").text("sval");
     }

@@ -54,6 +54,8 @@ struct TableName {
   std::string schema;
   std::string name;
   std::string space_column;  ///< of with (space = '…'); empty = not given
+  int line = 1;              ///< where it is named
+  int column = 1;
   friend bool operator==(const TableName&, const TableName&) = default;
 };
 

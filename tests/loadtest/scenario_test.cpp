@@ -75,13 +75,14 @@ seconds = "long"
 [storms]
 kind = "resume"
 )"),
-      ElementsAre(
-          "a.toml:1: name: must be a text in quotes", "a.toml:3: clients.count: must be a whole number from 1 to 1e+06",
-          StartsWith("a.toml:4: clients.colour: is not known; known are connects_per_second, count, "),
-          "a.toml:5: clients.view: must be one of watch, overdrawn, board",
-          "a.toml:7: writes.rates: must be a list of numbers, [100, 200]",
-          "a.toml:8: writes.seconds: must be a number from 0.1 to 1e+06",
-          "a.toml:9: storms: is not known; known are about, name, seed, [churn], [clients], [storm], [writes]"));
+      ElementsAre("a.toml:1: name: must be a text in quotes",
+                  "a.toml:3: clients.count: must be a whole number from 1 to 1e+06",
+                  StartsWith("a.toml:4: clients.colour: is not known; known are connects_per_second, count, "),
+                  "a.toml:5: clients.view: must be one of watch, overdrawn, board",
+                  "a.toml:7: writes.rates: must be a list of numbers, [100, 200]",
+                  "a.toml:8: writes.seconds: must be a number from 0.1 to 1e+06",
+                  "a.toml:9: storms: is not known; known are about, name, seed, [bounds], [churn], [clients], [storm], "
+                  "[writes]"));
 }
 
 TEST(Scenario, a_number_that_is_not_whole_and_a_section_that_is_none) {

@@ -25,7 +25,7 @@ TEST(Model, the_demo_model_is_read) {
   EXPECT_EQ(watch->table->collection, "public.pgbench_accounts");
   EXPECT_EQ(watch->table->capture, 42);
   EXPECT_EQ(model->view("nothing"), nullptr);
-  EXPECT_EQ(referenced_tables(demo_model), (std::vector<TableName>{{"public", "pgbench_accounts", "bid"}}));
+  EXPECT_EQ(referenced_tables(demo_model), (std::vector<TableName>{{"public", "pgbench_accounts", "bid", 2, 29}}));
 }
 
 /// A view over a table with a column of each type, where the condition stands in line 2 from column 1 on.

@@ -251,7 +251,10 @@ TEST_F(Running, check_tells_all_that_is_wrong_with_a_configuration_and_its_files
                                     HasSubstr(":12: algorithm must be"), HasSubstr(":12: file must be")));
 
   file.write("database = \"" + line.database() + "\"\n[auth]\nkey_file = \"" + key_file() + "\"\n");
-  const File model("check.sql", "create table t (id int4 primary key);\ncreate view v as select id from t;\n");
+  // As an editor may write it, with a byte order mark.
+  const File model("check.sql",
+                   "\xEF\xBB\xBF"
+                   "create table t (id int4 primary key);\ncreate view v as select id from t;\n");
   checked = run({program("viewgate"), "check", "--config", file.path, model.path});
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_THAT(checked.output, AllOf(HasSubstr("configuration: no problems"), HasSubstr("1 views, no problems")));

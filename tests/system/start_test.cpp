@@ -235,7 +235,7 @@ TEST_F(Start, a_table_that_cannot_be_captured_is_told_with_its_reason) {
                         "create view v as select id from t where id > 0;\ncreate policy p on v using (true);\n",
                     database);
     EXPECT_THAT(finished.status, ::testing::AnyOf(model, not_capturable)) << table << "\n" << finished.output;
-    EXPECT_THAT(finished.output, AllOf(HasSubstr(table), HasSubstr(reason))) << table;
+    EXPECT_THAT(finished.output, AllOf(HasSubstr(":1:22: "), HasSubstr(table), HasSubstr(reason))) << table;
   }
   EXPECT_EQ(PgSession(database).value("select count(*) from viewgate.captures"), "0");
 }
