@@ -807,7 +807,7 @@ language sql stable as $$
      order by o.collection, o.key, o.ordinal)
     union all
     (select o.*, null, null, null, null, null, null, null from (
-       select row_number() over (order by coalesce(p.place, abs(h.counter))) - 1 as ordinal,
+       select row_number() over (order by coalesce(p.place, h.counter)) - 1 as ordinal,
               h.kind, h.collection, h.key, h.before, h.after, h.groups
        from viewgate.changes h left join viewgate.places(c.space, c.part) p on p.counter = h.counter
        where h.space = c.space and h.part = c.part and c.statements > 1 and not c.is_large) o
