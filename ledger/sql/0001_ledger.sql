@@ -88,8 +88,7 @@ create view viewgate.spaces as
 create table viewgate.changes (
   space text collate "C",
   part bigint,                               -- counter of the first change of its transaction in this space
-  counter bigint,                            -- change_counter, drawn when the record was locked by the writer; negative: the
-                                             -- record was gone again by then, see capture_function and places
+  counter bigint,                            -- change_counter, drawn when the record was locked by the writer
   kind "char" not null,                      -- c created, u updated, d deleted, m moved to another space, e erased: what
                                              -- happened is not told any more (no CHECK: each statement would parse it
                                              -- again, a tenth of a capture's cost)
@@ -689,8 +688,6 @@ $$;
 -- statements nest: a trigger (or a function in a query) of the application changes a row again before the outer statement's
 -- own trigger has told us the first change; or MERGE deletes and inserts under one key. Each change leads from a state to a
 -- state, and one walk uses them all (Hierholzer): the counters of such a key are dealt out again in the order of that walk.
--- A walk that ends where it began may begin anywhere. A negative counter says where: with the last change that was told, the
--- record was gone (it was inserted, and a trigger deleted it: told as deleted, created), or what that change made of it.
 create function viewgate.places(of_space text, of_part bigint) returns table (counter bigint, place bigint)
 language plpgsql stable strict set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -705,24 +702,22 @@ declare
   edge int;
 begin
   for broken in
-    select k.collection, k.key, array_agg(k.counter order by abs(k.counter)) as counters, min(k.counter) < 0 as is_known,
-           array_agg(coalesce(k.before, '') order by abs(k.counter)) as froms,
-           array_agg(coalesce(k.after, '') order by abs(k.counter)) as tos
+    select k.collection, k.key, array_agg(k.counter order by k.counter) as counters,
+           array_agg(coalesce(k.before, '') order by k.counter) as froms, array_agg(coalesce(k.after, '') order by k.counter) as tos
     from (select h.collection, h.key from
-            (select c.collection, c.key, c.before, c.counter, row_number() over w as nth, lag(c.after) over w as state
+            (select c.collection, c.key, c.before, row_number() over w as nth, lag(c.after) over w as state
              from viewgate.changes c where c.space = of_space and c.part = of_part
-             window w as (partition by c.collection, c.key order by abs(c.counter))) h
-          where h.nth > 1 and h.before is distinct from h.state or h.counter < 0 group by h.collection, h.key) b
+             window w as (partition by c.collection, c.key order by c.counter)) h
+          where h.nth > 1 and h.before is distinct from h.state group by h.collection, h.key) b
     join viewgate.changes k on k.space = of_space and k.part = of_part and k.collection = b.collection and k.key = b.key
     group by k.collection, k.key
   loop
     edges := cardinality(broken.counters);
     used := array_fill(false, array[edges]);
-    -- The walk starts where more changes lead away than lead to; a closed one where it ends.
+    -- The walk starts where more changes lead away than lead to; in a closed walk, anywhere.
     select s.state into here from (select unnest(broken.froms) as state, 1 as n union all select unnest(broken.tos), -1) s
       group by s.state having sum(s.n) > 0 limit 1;
-    at_state := array[coalesce(here, case when broken.counters[edges] < 0 then '' when broken.is_known then broken.tos[edges]
-                                          else broken.froms[1] end)];
+    at_state := array[coalesce(here, broken.froms[1])];
     by_edge := array[0];
     backwards := '{}';
     while cardinality(at_state) > 0 loop
@@ -742,7 +737,7 @@ begin
     end loop;
     -- No such walk (the table was altered in between): the counters stand.
     if cardinality(backwards) = edges then
-      return query select broken.counters[b.e], abs(broken.counters[edges + 1 - b.nth])
+      return query select broken.counters[b.e], broken.counters[edges + 1 - b.nth]
                    from unnest(backwards) with ordinality b(e, nth);
     end if;
   end loop;
@@ -1244,8 +1239,7 @@ set search_path = pg_catalog, pg_temp as $$
                 space_column, viewgate.key_text('j', key_columns), rows, viewgate.has_key_text('j', key_columns))
 $$;
 
-create function viewgate.write_text(events text, collection text, counter text default 'c.counter') returns text
-language sql immutable
+create function viewgate.write_text(events text, collection text) returns text language sql immutable
 set search_path = pg_catalog, pg_temp as $$
   select format($text$
     with events(name, kind, key, before, after) as (
@@ -1262,8 +1256,8 @@ set search_path = pg_catalog, pg_temp as $$
       returning w.space, w.part
     )
     insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
-    select c.space, m.part, %s, c.kind::"char", %L, c.key, c.before, c.after
-    from counted c join marked m on m.space = c.space$text$, events, counter, collection)
+    select c.space, m.part, c.counter, c.kind::"char", %L, c.key, c.before, c.after
+    from counted c join marked m on m.space = c.space$text$, events, collection)
 $$;
 
 -- The text of a captured table's trigger function.
@@ -1273,8 +1267,6 @@ $$;
 -- nearly all of them, take the short way with o and n, the record before and after; the others pair old and new rows by key:
 --   same space: updated, unless the text is the same · space changed: moved there, created here · old key only: deleted ·
 --   new key only: created · no space (NULL): told to nobody.
--- A trigger of the application may delete the row that it was fired for, and that is told before what fired it. So after a delete
--- from within a trigger it is asked of each row whether it is there still, for the rest of the transaction; without one, of none.
 -- SECURITY DEFINER: who may write the table needs no right on the ledger.
 create function viewgate.capture_function(collection text, space_column text, key_columns text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $generator$
@@ -1284,8 +1276,6 @@ declare
   new_side constant text := viewgate.records_text('new_rows', space_column, key_columns);
   created constant text := 'select n.name, ''c'', n.key, null, n.doc from ' || new_side || ' n where n.name is not null';
   deleted constant text := 'select o.name, ''d'', o.key, o.doc, null from ' || old_side || ' o where o.name is not null';
-  counter constant text := format('case when c.after is not null and swept and not viewgate.is_in_table(%L, c.key)'
-    ' then -c.counter else c.counter end', collection);
   emptied constant text := 'select o.name, ''d'', o.key, o.doc, null from '
     || viewgate.records_text('only ' || table_mark, space_column, key_columns) || ' o where o.name is not null';
   changed constant text :=
@@ -1301,8 +1291,6 @@ declare
   o jsonb;
   n jsonb;
   more boolean;
-  -- Never null: null and a call makes the call.
-  swept boolean := coalesce(current_setting('viewgate.swept_' || TG_RELID, true), '') = 'on';
   space text;
   part bigint;
   counter bigint;
@@ -1314,7 +1302,6 @@ begin
     select (select to_jsonb(r.*) from new_rows r limit 1), exists (select from new_rows r offset 1) into n, more;
   elsif TG_OP = 'DELETE' then
     select (select to_jsonb(r.*) from old_rows r limit 1), exists (select from old_rows r offset 1) into o, more;
-    if pg_trigger_depth() > 1 and o is not null then perform set_config('viewgate.swept_' || TG_RELID, 'on', true); end if;
   else
     if current_setting('transaction_isolation') <> 'read committed' then
       raise exception using errcode = 'VG003',
@@ -1336,7 +1323,6 @@ begin
     on conflict (txid, space) do update
       set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
     returning w.space, w.part, w.last into space, part, counter;
-    if swept and n is not null and not viewgate.is_in_table(%6$L, %7$s) then counter := -counter; end if;
     insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
     values (space, part, counter, case when o is null then 'c' when n is null then 'd' else 'u' end::"char",
             %6$L, %7$s, o::text, n::text);
@@ -1352,8 +1338,7 @@ end $text$,
     (select string_agg(format('o ->> %1$L = n ->> %1$L', k), ' and ') from unnest(key_columns) k),
     viewgate.has_key_text('coalesce(n, o)', key_columns),
     collection, viewgate.key_text('coalesce(n, o)', key_columns),
-    viewgate.write_text(changed, collection, counter), viewgate.write_text(created, collection, counter),
-    viewgate.write_text(deleted, collection));
+    viewgate.write_text(changed, collection), viewgate.write_text(created, collection), viewgate.write_text(deleted, collection));
 end $generator$;
 
 -- Makes or replaces the function; it belongs to the owner of the schema.

@@ -216,40 +216,6 @@ TEST_P(CapturedWrite, a_before_trigger_that_clears_the_way_is_told_in_the_order_
   write("insert into t values (1, 'b', 'y'), (2, 'a', 'y')");
 }
 
-TEST_P(CapturedWrite, a_row_that_the_trigger_which_it_fired_deletes_is_told_as_created_before_it_is_deleted) {
-  writer_.run(
-      "create function done() returns trigger language plpgsql as $$ begin "
-      "  update t set v = 'done' where id = new.id and new.v = 'two'; delete from t where id = new.id; return null; "
-      "end $$;"
-      "create trigger done after insert or update of space on t for each row when (new.space = 'a') execute function "
-      "done()");
-  write("insert into t values (1, 'a', 'one')");
-  write("insert into t values (1, 'a', 'one')");
-  write("insert into t values (1, 'a', 'two')");
-  EXPECT_EQ(ledger_.told("a"), "c[1] d[1] | c[1] d[1] | c[1] u[1] d[1]");
-  write("insert into t values (1, 'a', 'one'), (2, 'b', 'one'), (3, 'a', 'two')");
-  EXPECT_EQ(ledger_.told("a", 3), "c[1] c[3] u[3] d[1] d[3]");
-  write("begin; insert into t values (1, 'a', 'one'); insert into t values (1, 'a', 'one'); commit");
-  EXPECT_EQ(ledger_.told("a", 4), "c[1] d[1] c[1] d[1]");
-  write("update t set space = 'a'");
-  EXPECT_EQ(ledger_.told("a", 5), "c[2] d[2]");
-  write(
-      "begin; insert into t values (4, 'a', 'one'); insert into t values (4, 'b', 'one'); update t set v = 'x'; "
-      "commit");
-  EXPECT_EQ(ledger_.told("b", 2), "c[4] u[4]");
-}
-
-TEST_P(CapturedWrite, a_row_that_a_before_trigger_deletes_and_that_comes_again_as_it_was_is_told_as_deleted_first) {
-  writer_.run(
-      "create function clear() returns trigger language plpgsql as $$ begin delete from t where id = new.id; return "
-      "new; end $$;"
-      "create trigger clear before insert on t for each row execute function clear()");
-  write("insert into t values (1, 'a', 'x'), (2, 'a', 'x')");
-  write("insert into t values (1, 'a', 'x')");
-  write("insert into t values (1, 'a', 'x'), (2, 'a', 'x')");
-  EXPECT_EQ(ledger_.told("a", 1), "d[1] c[1] | d[1] d[2] c[1] c[2]");
-}
-
 TEST_P(CapturedWrite, a_query_that_calls_a_function_that_writes_is_told_in_the_order_of_the_record) {
   writer_.run(
       "create function touch(i int) returns text language plpgsql as $$ begin "
