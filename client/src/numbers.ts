@@ -80,17 +80,20 @@ function put(object: object, name: string, value: unknown): void {
 export function stringify(value: unknown): string {
   let hasBigints = false;
   const markedBy = (mark: string): string => {
-    const marked = (_: string, each: unknown): unknown => {
-      if (typeof each !== 'bigint') return each;
+    // Of the holder: a page may have given bigints a toJSON, which is asked before us.
+    const marked = function (this: Record<string, unknown>, name: string, each: unknown): unknown {
+      const own = this[name];
+      if (typeof own !== 'bigint') return each;
       hasBigints = true;
-      return mark + String(each);
+      return mark + String(own);
     };
     return JSON.stringify(value, marked) ?? 'null';
   };
   const text = markedBy('');
   if (!hasBigints) return text;
   // A mark that nothing in it has.
-  let mark = '#';
-  while (text.includes(mark)) mark += '#';
+  let mark;
+  do mark = `#${Math.random().toString(36).slice(2)}#`;
+  while (text.includes(mark));
   return markedBy(mark).replace(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1');
 }

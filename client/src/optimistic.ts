@@ -202,7 +202,7 @@ function sorted(record: object): unknown {
 
 function differences<T extends object>(was: Item<T>, is: Item<T>): string[] {
   const before = was.record as Record<string, unknown>;
-  return Object.entries(is.record).flatMap(([name, value]) => (stringify(value) === stringify(before[name]) ? [] : [name]));
+  return Object.entries(is.record).flatMap(([name, value]) => (name in before && stringify(value) === stringify(before[name]) ? [] : [name]));
 }
 
 /** `optimistic(writer, view, { collection: 'cards', key: ['id'] })` */

@@ -38,6 +38,17 @@ describe('slices of JSON text', () => {
     const value = { odd, '#1': '#2', '##': -3n, f: (): void => undefined, u: undefined };
     expect(stringify(value)).toBe('{"odd":[null,1,null,null,null,"s","1970-01-01T00:00:00.000Z",{"n":1}],"#1":"#2","##":-3}');
     expect([stringify(7n), stringify('7'), stringify(undefined)]).toEqual(['7', '"7"', 'null']);
+    expect(stringify(['#'.repeat(200_000), 7n])).toBe(`["${'#'.repeat(200_000)}",7]`);
+  });
+
+  it('a_bigint_is_its_digits_also_where_a_page_has_given_bigints_a_toJSON', () => {
+    Object.defineProperty(BigInt.prototype, 'toJSON', { value: String, configurable: true });
+    try {
+      expect(stringify({ n: 7n, list: [8n] })).toBe('{"n":7,"list":[8]}');
+      expect(stringify(9n)).toBe('9');
+    } finally {
+      delete (BigInt.prototype as { toJSON?: unknown }).toJSON;
+    }
   });
 
   it('a_decimal_that_a_double_would_change_stays_text', () => {
