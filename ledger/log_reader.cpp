@@ -198,20 +198,22 @@ pg::Task<Position> Reader::Work::snapshot(SnapshotQuery query, Clock::time_point
 }
 
 /// The reader's transaction, before its snapshot. The tables are locked first, and before the space is: TRUNCATE and
-/// rewriting ALTERs are not MVCC-safe, and waiting for one must not keep the space locked. It is waited for as long as the
-/// snapshot may take, not as long as sessions wait for a lock otherwise: what is over is its time, and is told as that.
+/// rewriting ALTERs are not MVCC-safe, and waiting for one must not keep the space locked. It is waited for no longer than our
+/// sessions wait for any lock, since meanwhile other bootstraps want the place; what is over then is a time, and is told as that.
 pg::Task<void> Reader::Work::open_snapshot(pg::Connection& reader, const SnapshotQuery& query,
                                            Clock::time_point deadline) {
-  std::vector<pg::Statement> statements(3);
+  constexpr std::string_view lock_not_available = "55P03";
+  std::vector<pg::Statement> statements(2);
   statements[0].sql = "begin isolation level repeatable read read only";
   statements[1].sql = "set local statement_timeout = " + std::to_string(time_left(deadline).count());
-  statements[2].sql = "set local lock_timeout = 0";
   for (const std::string& table : query.tables) {
     statements.emplace_back().sql = "lock table " + table + " in access share mode";
   }
   auto opened = co_await reader.exec_all(std::move(statements), time_left(deadline));
-  if (!opened) co_return opened.error();
-  co_return Result<void>();
+  if (opened) co_return Result<void>();
+  Error error = opened.error();
+  if (error.sqlstate == lock_not_available) error.code = errc::timeout;
+  co_return error;
 }
 
 /// Under the space's lock: the reader's snapshot is taken, then exactly the transactions that it sees are numbered.
