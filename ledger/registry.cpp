@@ -48,8 +48,9 @@ constexpr const char* kColumns =
 // Tables are named by people, who leave out `public`; our sessions' search_path does not have it.
 // A name with a schema is looked for there alone; PostgreSQL would take a third part for another database's.
 constexpr const char* kResolve = R"(
-select case cardinality(parse_ident($1)) when 1 then coalesce(to_regclass($1), to_regclass('public.' || $1))
-                                         when 2 then to_regclass($1) end::oid)";
+select case length(regexp_replace(regexp_replace($1, '"[^"]*"', '', 'g'), '[^.]', '', 'g'))  -- the dots outside of quotes
+       when 0 then coalesce(to_regclass($1), to_regclass('public.' || $1))
+       when 1 then to_regclass($1) end::oid)";
 
 constexpr const char* kApplyModel = "select viewgate.apply_model($1, $2, $3)";
 

@@ -68,7 +68,8 @@ class Elements {
  public:
   Elements(const Array& array, std::size_t questions) : array_(array) {
     constexpr std::size_t comparisons_max = 1024;  // fewer cost less than a table
-    if (array.elements.size() * questions <= comparisons_max) return;
+    has_table_ = array.elements.size() * questions > comparisons_max;
+    if (!has_table_) return;
     for (const Value& each : array.elements) {
       if (!is_null(each)) table_.insert(canonical(each));
     }
@@ -76,7 +77,7 @@ class Elements {
   /// NULL is equal to nothing.
   [[nodiscard]] bool has(const Value& wanted) const {
     if (is_null(wanted)) return false;
-    if (!table_.empty()) return table_.contains(canonical(wanted));
+    if (has_table_) return table_.contains(canonical(wanted));
     return std::ranges::any_of(array_.elements, [&wanted](const Value& element) {
       return !is_null(element) && compare(element, wanted) == 0;
     });
@@ -84,6 +85,7 @@ class Elements {
 
  private:
   const Array& array_;
+  bool has_table_ = false;
   std::unordered_set<std::string> table_;
 };
 

@@ -227,7 +227,16 @@ bool jsonb_contains(std::string_view outer, std::string_view inner) {
   return deep_contains(*left, *right);
 }
 
-bool jsonb_has(std::string_view jsonb, std::string_view key) { return jsonb_count(jsonb, {std::string(key)}) > 0; }
+bool jsonb_has(std::string_view jsonb, std::string_view key) {
+  const std::string wanted = encode_json_string(key);
+  if (jsonb.front() != '{' && jsonb.front() != '[') return jsonb == wanted;
+  bool found = false;
+  each_child(jsonb, [&](std::string_view name, std::string_view slice) {
+    found = (jsonb.front() == '{' ? name : slice) == wanted;
+    return !found;
+  });
+  return found;
+}
 
 std::size_t jsonb_count(std::string_view jsonb, const std::unordered_set<std::string>& keys) {
   std::unordered_set<std::string> wanted;

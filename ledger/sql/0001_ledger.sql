@@ -1024,6 +1024,7 @@ begin
   execute format('select exists (select from %s r where %s)', c.relation,
                  (select string_agg(format(case when jsonb_typeof(key::jsonb -> (k.nth - 1)::int) in ('array', 'object')
                                                   or t.typoutput = 'jsonb_out'::regproc  -- a domain's is that of its base type
+                                                  or t.typnamespace <> 'pg_catalog'::regnamespace  -- whose = may be out of sight
                                                 then 'to_jsonb(r.%1$I) = %2$L::jsonb -> %3$s' else 'r.%1$I = (%2$L::jsonb ->> %3$s)::%4$s' end,
                                            k.name, key, k.nth - 1, format_type(a.atttypid, a.atttypmod)), ' and ')
                   from unnest(c.key_columns) with ordinality k(name, nth)
