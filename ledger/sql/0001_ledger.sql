@@ -1154,30 +1154,35 @@ begin
 end $$;
 
 -- Fingerprint of each column: what the text of its values depends on, its type all the way down (enum labels, attributes, base
--- types). And the transaction that wrote its catalog row: ALTER COLUMN TYPE to the same type rewrites values without a trigger, and
--- leaves no other trace (it writes the rows of the columns behind it anew, too: they get other marks with it). Part of the version of
--- every view that uses the column, and of no other's.
-create function viewgate.column_marks(relation oid) returns table (name text, mark text) language sql stable
+-- types; PostgreSQL's own never change). And the transaction that wrote its catalog row: ALTER COLUMN TYPE to the same type rewrites
+-- values without a trigger, and leaves no other trace (it writes the rows of the columns behind it anew, too: they get other marks
+-- with it). Part of the version of every view that uses the column, and of no other's. In plpgsql, which keeps the plan: each look
+-- at the captures asks this of every table.
+create function viewgate.column_marks(relation oid) returns table (name text, mark text) language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
-  with recursive used(attnum, type) as (
-    select a.attnum, a.atttypid from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+#variable_conflict use_column
+begin
+  return query with recursive used(attnum, type) as (
+    select a.attnum, t.oid from pg_attribute a join pg_type t on t.oid = a.atttypid
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and t.typnamespace <> 'pg_catalog'::regnamespace
     union
-    select u.attnum, n.type from used u join pg_type t on t.oid = u.type cross join lateral (
+    select u.attnum, n.oid from used u join pg_type t on t.oid = u.type cross join lateral (
       select t.typelem union all select t.typbasetype
       union all select a.atttypid from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
-      union all select r.rngsubtype from pg_range r where r.rngtypid = t.oid) n(type)
-    where n.type <> 0
+      union all select r.rngsubtype from pg_range r where r.rngtypid = t.oid) x(type)
+    join pg_type n on n.oid = x.type and n.typnamespace <> 'pg_catalog'::regnamespace
   )
   select a.attname::text, md5(concat_ws(' | ',
-    format('%s %L %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attgenerated, a.xmin),
-    (select string_agg(format('%s %s %s %s', t.oid, t.typname,
-              (select string_agg(e.enumlabel, ',' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
-              (select string_agg(format('%s %L %s', p.attnum, p.attname, p.atttypid), ',' order by p.attnum)
-               from pg_attribute p where p.attrelid = t.typrelid and p.attnum > 0 and not p.attisdropped)),
-              ', ' order by t.oid)
-     from used u join pg_type t on t.oid = u.type where u.attnum = a.attnum)))
-  from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
-$$;
+    format('%s %L %s %s %s %s', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attgenerated, a.xmin), d.types))
+  from pg_attribute a left join (
+    select u.attnum, string_agg(format('%s %s %s %s', t.oid, t.typname,
+             (select string_agg(e.enumlabel, ',' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
+             (select string_agg(format('%s %L %s', p.attnum, p.attname, p.atttypid), ',' order by p.attnum)
+              from pg_attribute p where p.attrelid = t.typrelid and p.attnum > 0 and not p.attisdropped)),
+             ', ' order by t.oid) as types
+    from used u join pg_type t on t.oid = u.type group by u.attnum) d on d.attnum = a.attnum
+  where a.attrelid = relation and a.attnum > 0 and not a.attisdropped;
+end $$;
 
 -- Fingerprint of what a capture as a whole depends on: the table's name and kind, and its primary key.
 create function viewgate.frame_of(relation oid) returns text language sql stable
