@@ -35,6 +35,8 @@ async function signIn(into: Page, key = stack.operatorsKey): Promise<void> {
 
 async function show(tab: string): Promise<void> {
   await page.getByRole('link', { name: tab, exact: true }).first().click();
+  // The page before it may have fields of the same names.
+  await page.locator('#tabs a[aria-current="page"]').getByText(tab, { exact: true }).waitFor(bound);
 }
 
 /** VIEWGATE_SCREENSHOTS: a folder for pictures. */
