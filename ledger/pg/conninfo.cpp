@@ -2,7 +2,6 @@
 
 #include <libpq-fe.h>
 
-#include <algorithm>
 #include <string_view>
 
 namespace viewgate::ledger::pg {
@@ -14,10 +13,9 @@ bool splits_a_password(std::string_view text) {
   if (!text.starts_with("postgresql://") && !text.starts_with("postgres://")) return false;
   text.remove_prefix(text.find("//") + 2);
   const auto at = text.find('@');
-  if (at == std::string_view::npos || text.substr(0, at).find('/') != std::string_view::npos)
-    return text.substr(0, text.find('?')).find('@') != std::string_view::npos;
   // A question mark may stand in the password; behind it, it begins the parameters.
-  text.remove_prefix(at + 1);
+  if (at != std::string_view::npos && text.substr(0, at).find('/') == std::string_view::npos)
+    text.remove_prefix(at + 1);
   return text.substr(0, text.find('?')).find('@') != std::string_view::npos;
 }
 
