@@ -39,12 +39,19 @@ bool has_column(const Made& made) {
   return made.leaf == Made::Leaf::column || std::any_of(made.children.begin(), made.children.end(), has_column);
 }
 
+/// What an operand may make a double precision of, which not each numeric fits.
+bool has_constant_numeric(const Made& made) {
+  if (made.leaf != Made::Leaf::none && made.leaf != Made::Leaf::column) return made.type == "numeric";
+  return std::any_of(made.children.begin(), made.children.end(), has_constant_numeric);
+}
+
 /// What is constant is computed when PostgreSQL plans, needed or not; and a choice by constants is made then, which may
 /// leave a NULL for which nothing else is computed.
 bool is_strict(const Made& made) {
   if (made.lazy) return false;
   const bool chooses = made.model.starts_with("coalesce") || made.model.starts_with("case");
   if (chooses && !std::all_of(made.children.begin(), made.children.end(), has_column)) return false;
+  if (chooses && has_constant_numeric(made)) return false;
   if (made.leaf == Made::Leaf::none && !has_column(made)) return false;
   return std::all_of(made.children.begin(), made.children.end(), is_strict);
 }
