@@ -267,9 +267,10 @@ std::string sample_moment(Random& random) {
 }
 
 std::string sample_row(Random& random) {
-  static constexpr const char* types[] = {
-      "int2", "int4", "int8",      "numeric",     "float4", "float8",      "text",  "text",   "bpchar", "bool",
-      "uuid", "date", "timestamp", "timestamptz", "bytea",  "public.mood", "jsonb", "text[]", "int4[]"};
+  static constexpr const char* types[] = {"int2",      "int4",        "int8",   "numeric",     "float4", "float8",
+                                          "text",      "text",        "bpchar", "bool",        "uuid",   "date",
+                                          "timestamp", "timestamptz", "bytea",  "public.mood", "jsonb",  "text[]",
+                                          "int4[]",    "int4",        "text"};
   std::string out = "'s1'";
   for (const char* type : types) {
     out += ", " + (random.chance(15) ? std::string("null") : sample_literal(type, sample_text(random, type)));
@@ -284,8 +285,8 @@ std::pair<std::string, std::string> sample_column(Random& random, std::string_vi
       {"timestamp", "ts"}, {"timestamptz", "tz"}, {"bytea", "y"}, {"jsonb", "j"},   {"public.mood", "e"},
       {"text[]", "st"},    {"int4[]", "it"}};
   std::string name;
-  if (type == "text") name = random.chance(70) ? "s" : "vc";
-  if (type == "int4" && random.chance(15)) name = "id";
+  if (type == "text") name = random.chance(60) ? "s" : random.chance(70) ? "vc" : "r";
+  if (type == "int4" && random.chance(30)) name = random.chance(50) ? "id" : "t";
   for (const auto& [each, column] : columns) {
     if (name.empty() && each == type) name = column;
   }
