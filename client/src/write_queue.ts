@@ -32,7 +32,10 @@ export class MutationRejected extends Error {
 /** One message, which becomes one commit. */
 export interface Entry {
   number: number;
+  /** As they were asked for, to be shown: a Date is one. Not the caller's own objects, which may change while this waits. */
   readonly mutations: readonly Mutation[];
+  /** What they said then, to be sent. */
+  readonly said: readonly Mutation[];
   readonly options: MutateOptions;
   /** The exact message, once it is settled: a replay must not differ. */
   text: string | undefined;
@@ -93,6 +96,18 @@ function muteOf(holder: object, name: string, depth: number): string | undefined
   }
 }
 
+/** What JSON would say of a value, and of what it says itself (`toJSON`: a decimal, a date) the value. */
+function copyOf<T>(value: T): T {
+  if (value instanceof Date) return new Date(value) as T;
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return value;
+  if (Array.isArray(value)) return value.map(copyOf) as T;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf<unknown>(each)])) as T;
+}
+
+function saidOf<T>(value: T): T {
+  return parseLossless(stringify(value)) as T;
+}
+
 /** What is too much in a message for a server that takes so many bytes; undefined: nothing. */
 function excessOf(text: string, messageBytes: number): string | undefined {
   const bytes = bytesOf(text);
@@ -118,8 +133,13 @@ export class WriteQueue {
 
   constructor(readonly space: string, public last = 0) {}
 
-  add(entry: Omit<Entry, 'number' | 'text' | 'isStored' | 'isSent' | 'wasSent' | 'receipt'>): Entry {
-    const added = { ...entry, number: ++this.last, text: undefined, isStored: false, isSent: false, wasSent: false, receipt: undefined };
+  /** Keeps nothing that the caller could change. */
+  add({ mutations, options, resolve, reject }: Pick<Entry, 'mutations' | 'options' | 'resolve' | 'reject'>): Entry {
+    const { requestId, provenance, guard, seen } = options;
+    const known = saidOf({ requestId, provenance, guard, seen }) as MutateOptions;
+    const asked = { mutations: copyOf(mutations), said: saidOf(mutations), options: known };
+    const state = { text: undefined, isStored: false, isSent: false, wasSent: false, receipt: undefined };
+    const added = { ...asked, ...state, number: ++this.last, resolve, reject };
     this.entries.push(added);
     return added;
   }
@@ -247,10 +267,10 @@ export class WriteQueue {
     });
   }
 
-  private withBases({ mutations, options }: Entry): readonly Mutation[] {
+  private withBases({ said, options }: Entry): readonly Mutation[] {
     const { guard, seen = '0' } = options;
-    if (guard === undefined) return mutations;
-    return mutations.map((mutation) => {
+    if (guard === undefined) return said;
+    return said.map((mutation) => {
       const base = (group: string): Sequence | undefined => {
         const own = this.ownVersions.get(placeOf(mutation.collection, mutation.key, group)) ?? '0';
         return [own, seen, mutation.bases?.[group] ?? '0'].sort(compareSequences)[2];

@@ -2,63 +2,16 @@
 // Method: real sockets to a gateway in memory that numbers, replays and refuses as the protocol says.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
-import {
-  connect,
-  optimistic,
-  ordered,
-  writer,
-  type Client,
-  type MutationRejected,
-  type MutationStore,
-  type Optimistic,
-  type SocketConstructor,
-  type Writer,
-} from '@viewgate/client';
-import { FakeServer, eventually } from '../support/fake_server.js';
+import { ordered, writer, type MutationRejected, type Optimistic } from '@viewgate/client';
+import { eventually, type FakeServer } from '../support/fake_server.js';
 import { WriteQueue } from '../../../client/src/write_queue.js';
 import type { Watched } from '../../../client/src/writer.js';
 import type { Account } from '../support/model_gateway.js';
 import { Random, seeds } from '../support/random.js';
+import { Kept, WritePages } from '../support/write_pages.js';
 
+const pages = new WritePages();
 let server: FakeServer;
-let url: string;
-const clients: Client[] = [];
-
-interface Page {
-  client: Client;
-  write: Writer;
-  accounts: Optimistic<Account>;
-}
-
-function open(store?: MutationStore, view = 'above', params: object = { low: -10 }): Page {
-  const timers = {
-    set: (callback: () => void, milliseconds: number) => setTimeout(callback, milliseconds / 20),
-    clear: (handle: unknown) => clearTimeout(handle as ReturnType<typeof setTimeout>),
-    now: () => Date.now() * 20,
-    random: () => 0.5,
-  };
-  const client = connect({ url, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
-  clients.push(client);
-  const write = writer(client, { patience: 4_000, ...(store && { store }) });
-  const accounts = optimistic<Account>(write, client.subscribe<Account>(view, { space: '1', params }), {
-    collection: 'accounts',
-    key: ['id'],
-    includes: (account) => (view === 'above' ? account.a >= -10 : account.a < 0),
-  });
-  return { client, write, accounts };
-}
-
-/** What a page leaves behind for the next one. */
-class Kept implements MutationStore {
-  stored: MutationStore['stored'] = [];
-  constructor(readonly client: string) {}
-
-  save(space: string, last: number, texts: readonly string[]): Promise<void> {
-    this.stored = [...this.stored.filter((each) => each.space !== space), { space, last, texts }];
-    return Promise.resolve();
-  }
-}
 
 async function reasonOf(promise: Promise<unknown>): Promise<string> {
   return promise.then(
@@ -78,18 +31,14 @@ function stateOf(id: number): Account | undefined {
 }
 
 beforeEach(async () => {
-  server = new FakeServer(11);
-  url = await server.listen();
+  server = await pages.start(11);
 });
 
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.close();
-  await server.close();
-});
+afterEach(() => pages.end());
 
 describe('writing', () => {
   it('a_mutation_shows_at_once_and_the_receipt_comes_with_the_effect', async () => {
-    const { accounts, write } = open();
+    const { accounts, write } = pages.open();
     await accounts.view.whenReady();
     const seen: string[] = [];
     accounts.subscribe((change) => {
@@ -111,7 +60,7 @@ describe('writing', () => {
   });
 
   it('a_rejected_mutation_is_taken_back_with_its_reason', async () => {
-    const { accounts, write } = open();
+    const { accounts, write } = pages.open();
     await accounts.view.whenReady();
     await accounts.create({ id: 5, a: 1, b: 'x' });
     const told: string[] = [];
@@ -125,7 +74,7 @@ describe('writing', () => {
   });
 
   it('what_is_refused_by_the_door_frees_its_number_and_what_follows_is_sent_all_the_same', async () => {
-    const { accounts, write } = open();
+    const { accounts, write } = pages.open();
     await accounts.view.whenReady();
     const results = [
       accounts.create({ id: 1, a: 1, b: 'x' }),
@@ -140,14 +89,14 @@ describe('writing', () => {
   });
 
   it('a_conflict_says_which_groups_have_moved_and_own_changes_are_none', async () => {
-    const { accounts } = open();
+    const { accounts } = pages.open();
     await accounts.view.whenReady();
     await accounts.create({ id: 1, a: 1, b: 'x' });
     await eventually('it is seen', () => accounts.view.has([1]));
     const own = [1, 2, 3].map((a) => accounts.update([1], { a }, { guard: ['record'] }));
     expect(await Promise.all(own.map(reasonOf))).toEqual(['applied', 'applied', 'applied']);
     const seen = accounts.view.sequence;
-    const other = open();
+    const other = pages.open();
     await other.accounts.view.whenReady();
     await other.accounts.update([1], { a: 9 });
     const error = await accounts.update([1], { a: 5 }, { guard: ['record'], seen }).catch((caught: MutationRejected) => caught);
@@ -158,12 +107,12 @@ describe('writing', () => {
   it('case_25_what_is_more_than_the_server_takes_is_rejected_by_name_and_the_connection_and_all_else_go_on', async () => {
     const kept = new Kept('tab-1');
     // Offline nobody knows what the server takes: what is too much is found when it would be sent, by this page or the next one.
-    const before = open(kept);
+    const before = pages.open({ store: kept });
     before.client.close();
     void before.accounts.create({ id: 1, a: 1, b: 'x'.repeat(70_000) });
     void before.accounts.create({ id: 2, a: 2, b: 'é"\\{:'.repeat(6_000) });
     await eventually('both are stored', () => kept.stored[0]?.texts.length === 2);
-    const { client, accounts, write } = open(kept);
+    const { client, accounts, write } = pages.open({ store: kept });
     const told: string[] = [];
     const closes: (number | undefined)[] = [];
     client.onState(({ lastClose }) => closes.push(lastClose));
@@ -220,7 +169,7 @@ describe('writing', () => {
   });
 
   it('what_no_message_may_hold_is_rejected_when_it_is_asked_for', async () => {
-    const { accounts, write } = open();
+    const { accounts, write } = pages.open();
     await accounts.view.whenReady();
     const one = { kind: 'delete', collection: 'accounts', key: [1] } as const;
     const told: string[] = [];
@@ -243,7 +192,7 @@ describe('writing', () => {
 
   it('over_a_view_that_is_refused_nothing_stays_pending', async () => {
     for (const end of [{ type: 'unsubscribed', reason: 'forbidden' }, { type: 'error', code: 'invalid_view', message: 'gone' }]) {
-      const { accounts, write } = open();
+      const { accounts, write } = pages.open();
       await eventually('it is live', () => accounts.view.status === 'live');
       // A machine that stands still for a moment makes another connection, and there another id.
       await eventually('it is over', () => {
@@ -259,7 +208,7 @@ describe('writing', () => {
 
   it('what_waits_for_a_view_waits_no_longer_when_that_is_over', async () => {
     for (const over of ['denied', 'failed', 'closed'] as const) {
-      const { client, write } = open();
+      const { client, write } = pages.open();
       const listeners: (() => void)[] = [];
       const view: { space: string; sequence: string; status: Watched['status']; onState: Watched['onState'] } = {
         space: '1',
@@ -288,7 +237,7 @@ describe('writing', () => {
 
   it('a_key_given_as_text_is_that_of_the_record_that_has_it_as_a_number', async () => {
     const kept = new Kept('tab-1');
-    const first = open(kept);
+    const first = pages.open({ store: kept });
     await first.accounts.view.whenReady();
     await first.accounts.create({ id: 7, a: 1, b: 'x' });
     await eventually('it is seen', () => first.accounts.view.has([7]));
@@ -297,7 +246,7 @@ describe('writing', () => {
     void first.accounts.update([7n], { a: 3 });
     const see = (accounts: Optimistic<Account>): unknown => [[...accounts.items()].map(({ key }) => key), accounts.get([7]), accounts.isPending(['7'])];
     expect(see(first.accounts)).toEqual([['[7]'], { id: 7, a: 3, b: 'y' }, true]);
-    const second = open(kept);
+    const second = pages.open({ store: kept });
     // Its first set may be one of before the record was made.
     await eventually('it is seen again', () => second.accounts.view.has([7]));
     expect((see(second.accounts) as unknown[])[0]).toEqual(['[7]']);
@@ -305,7 +254,7 @@ describe('writing', () => {
   });
 
   it('case_36_a_mutation_sent_twice_has_one_effect_and_one_receipt', async () => {
-    const { accounts } = open();
+    const { accounts } = pages.open();
     await accounts.view.whenReady();
     for (let i = 1; i <= 20; ++i) {
       const result = accounts.put({ id: 1, a: i % 10, b: 'x' });
@@ -317,7 +266,7 @@ describe('writing', () => {
   });
 
   it('an_answer_that_is_lost_is_asked_for_by_sending_again', async () => {
-    const { accounts, write } = open();
+    const { accounts, write } = pages.open();
     await accounts.view.whenReady();
     server.ledger.desk.lost = 2;
     const put = (a: number): Promise<string> => reasonOf(write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a, b: 'x' } }]));
@@ -333,9 +282,7 @@ describe('writing', () => {
       now: () => Date.now(),
       random: () => 0.5,
     };
-    const client = connect({ url, token: () => 'token', timers, WebSocket: WebSocket as unknown as SocketConstructor });
-    clients.push(client);
-    const write = writer(client, { patience: 987_654 });
+    const write = writer(pages.connect(timers), { patience: 987_654 });
     const put = (): Promise<string> => reasonOf(write.mutate('1', [{ kind: 'put', collection: 'accounts', key: [1], record: { a: 1, b: 'x' } }]));
     server.ledger.desk.lost = 1;
     expect(await put()).toBe('applied');
@@ -346,14 +293,14 @@ describe('writing', () => {
 
   it('what_was_done_offline_is_sent_after_a_reload_and_once', async () => {
     const kept = new Kept('tab-1');
-    const first = open(kept);
+    const first = pages.open({ store: kept });
     await first.accounts.view.whenReady();
     await first.accounts.create({ id: 1, a: 1, b: 'x' });
     first.client.close();
     void first.accounts.update([1], { a: 2 });
     void first.accounts.create({ id: 2, a: 3, b: 'y' });
     expect(first.accounts.get([1])?.a).toBe(2);
-    const second = open(kept);
+    const second = pages.open({ store: kept });
     expect(second.write.unanswered).toBe(2);
     await second.accounts.view.whenReady();
     expect(second.accounts.get([2])?.a).toBe(3);
@@ -365,7 +312,7 @@ describe('writing', () => {
 
   it('what_is_guarded_and_waits_for_receipts_outlives_a_reload_with_what_this_page_knew', async () => {
     const kept = new Kept('tab-1');
-    const first = open(kept);
+    const first = pages.open({ store: kept });
     await first.accounts.view.whenReady();
     await first.accounts.create({ id: 1, a: 1, b: 'x' });
     const seen = first.accounts.view.sequence;
@@ -375,7 +322,7 @@ describe('writing', () => {
     void first.accounts.create({ id: 2, a: 3, b: 'y' });
     void first.accounts.update([1], { a: 4 }, { guard: ['record'], seen });
     void first.accounts.update([2], { a: 5 }, { guard: ['record'], seen, requestId: 'last' });
-    const second = open(kept);
+    const second = pages.open({ store: kept });
     const rejected: MutationRejected[] = [];
     second.write.onRejected((error) => rejected.push(error));
     expect(second.write.unanswered).toBe(3);
@@ -388,7 +335,7 @@ describe('writing', () => {
 
   it('what_one_principal_did_is_neither_sent_nor_shown_when_the_next_one_comes', async () => {
     const kept = new Kept('c');
-    const { client, write, accounts } = open(kept);
+    const { client, write, accounts } = pages.open({ store: kept });
     await eventually('it is alice’s', () => client.principal === 'alice' && accounts.view.status === 'live');
     server.principal = 'bob';
     server.cut();
@@ -412,7 +359,7 @@ describe('writing', () => {
   });
 
   it('a_revocation_takes_back_what_was_not_answered', async () => {
-    const { client, write, accounts } = open();
+    const { client, write, accounts } = pages.open();
     await eventually('it is live', () => accounts.view.status === 'live');
     server.ledger.desk.lost = 1;
     const reason = reasonOf(accounts.create({ id: 77, a: 3, b: 'x' }));
@@ -422,7 +369,7 @@ describe('writing', () => {
   });
 
   it('a_record_that_a_change_takes_out_of_the_view_leaves_at_once', async () => {
-    const { accounts } = open(undefined, 'overdrawn', {});
+    const { accounts } = pages.open({ view: 'overdrawn' });
     await accounts.view.whenReady();
     await accounts.create({ id: 1, a: -1, b: 'x' });
     const list = ordered(accounts, { by: (x, y) => x.a - y.a });
@@ -436,7 +383,7 @@ describe('writing', () => {
   it('through_cuts_and_outages_every_mutation_happens_once_and_in_order_and_what_is_seen_is_never_half', async () => {
     for (const seed of seeds(4)) {
       const random = new Random(seed);
-      const { accounts, write } = open();
+      const { accounts, write } = pages.open();
       // A view that is a commit behind has not seen what the one before wrote last: that would be a conflict.
       await eventually('the view is live', () => accounts.view.status === 'live');
       const folded = new Map([...accounts.items()].map((item) => [item.key, item.record]));

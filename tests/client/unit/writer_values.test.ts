@@ -2,71 +2,32 @@
 // Method: as in writer.test.ts, real sockets to a gateway in memory; what goes over them is read as text.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
-import {
-  connect,
-  optimistic,
-  writer,
-  type Change,
-  type Client,
-  type MutationRejected,
-  type MutationStore,
-  type Optimistic,
-  type SocketConstructor,
-  type Writer,
-} from '@viewgate/client';
-import { FakeServer, eventually } from '../support/fake_server.js';
+import type { Change, MutationRejected } from '@viewgate/client';
+import { eventually, type FakeServer } from '../support/fake_server.js';
 import type { Account } from '../support/model_gateway.js';
+import { Kept, WritePages, type WritePage } from '../support/write_pages.js';
 import { WriteQueue } from '../../../client/src/write_queue.js';
 
 type Record = Account & { readonly meta?: unknown };
 
+const pages = new WritePages<Record>();
 let server: FakeServer;
-let url: string;
-let sent: string[] = [];
-const clients: Client[] = [];
-
-class Recorded extends WebSocket {
-  override send(data: string): void {
-    sent.push(data);
-    super.send(data);
-  }
-}
 
 /** Its mutations as they went out. */
-const mutations = (): string[] => sent.filter((text) => text.startsWith('{"type":"mutate"')).map((text) => text.slice(text.indexOf('"mutations"')));
+const mutations = (): string[] => pages.sent.filter((text) => text.startsWith('{"type":"mutate"')).map((text) => text.slice(text.indexOf('"mutations"')));
 
-/** `patience`: short only where an answer is lost; what waits for one would be sent twice while the machine is busy. */
-function open(store?: MutationStore, patience = 20_000): { client: Client; write: Writer; accounts: Optimistic<Record> } {
-  const client = connect({ url, token: () => 'token', WebSocket: Recorded as unknown as SocketConstructor });
-  clients.push(client);
-  const write = writer(client, { patience, ...(store && { store }) });
-  const view = client.subscribe<Record>('above', { space: '1', params: { low: -10 } });
-  return { client, write, accounts: optimistic<Record>(write, view, { collection: 'accounts', key: ['id'] }) };
-}
+/** No answer is lost to it. */
+const open = (store?: Kept): WritePage<Record> => pages.open({ patience: 400_000, ...(store && { store }) });
 
 beforeEach(async () => {
-  sent = [];
-  server = new FakeServer(12);
-  url = await server.listen();
+  server = await pages.start(12);
 });
 
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.close();
-  await server.close();
-});
+afterEach(() => pages.end());
 
 describe('what has no text', () => {
   it('is_rejected_by_name_and_stops_nothing_that_comes_after_it', async () => {
-    const saved: string[][] = [];
-    const store: MutationStore = {
-      client: 'tab-1',
-      stored: [],
-      save: (_, last, texts) => {
-        saved.push([String(last), ...texts]);
-        return Promise.resolve();
-      },
-    };
+    const store = new Kept('tab-1');
     const { accounts, write } = open(store);
     await accounts.view.whenReady();
     const circle: { self?: unknown } = {};
@@ -92,7 +53,7 @@ describe('what has no text', () => {
     expect(reasons).toEqual(asked.map(() => 'bad_request'));
     const names = ['mutations.0.changed.meta', 'mutations.0.changed.meta', 'mutations.0.record.meta', 'mutations.0.key.0', 'provenance', 'guard', 'mutations.0.key'];
     expect(told).toEqual(names.map((name) => `bad_request ${name}`));
-    expect([write.unanswered, [...accounts.items()].length, saved]).toEqual([0, 0, []]);
+    expect([write.unanswered, [...accounts.items()].length, store.stored]).toEqual([0, 0, []]);
     expect((await accounts.create({ id: 5, a: 1, b: 'x' })).outcome).toBe('applied');
     expect((await accounts.update([5], { a: 2 }, guarded)).outcome).toBe('applied');
   });
@@ -112,23 +73,15 @@ describe('numbers', () => {
   });
 
   it('case_31_a_bigint_that_waits_for_its_receipt_outlives_a_reload_with_all_digits', async () => {
-    let stored: MutationStore['stored'] = [];
-    const store = (): MutationStore => ({
-      client: 'tab-1',
-      stored,
-      save: (space, last, texts) => {
-        stored = [{ space, last, texts }];
-        return Promise.resolve();
-      },
-    });
-    const first = open(store());
+    const store = new Kept('tab-1');
+    const first = open(store);
     await first.accounts.view.whenReady();
     first.client.close();
     void first.accounts.create({ id: 5, a: 1, b: 'x' });
     // Behind another one and guarded: what is stored of it is no message yet.
     void first.accounts.update([5], { meta: { big: 9007199254740993n } }, { guard: ['record'] });
-    await eventually('both are stored', () => stored[0]?.texts.length === 2);
-    const second = open(store());
+    await eventually('both are stored', () => store.stored[0]?.texts.length === 2);
+    const second = open(store);
     expect([...second.write.pending()].map(({ mutation }) => 'changed' in mutation && mutation.changed)).toEqual([false, { meta: { big: 9007199254740993n } }]);
     await eventually('all is answered', () => second.write.unanswered === 0);
     expect(mutations().filter((text) => text.includes('update'))[0]).toContain('"changed":{"meta":{"big":9007199254740993}}');
@@ -162,6 +115,42 @@ describe('numbers', () => {
   });
 });
 
+describe('what the caller changes afterwards', () => {
+  it('changes_nothing_of_what_is_shown_sent_or_stored', async () => {
+    const store = new Kept('tab-1');
+    const { accounts, client, write } = open(store);
+    await accounts.view.whenReady();
+    client.close();
+    const meta: { list: unknown[]; due: Date; self?: unknown } = { list: [1], due: new Date(0) };
+    const key = [5];
+    const created = accounts.create({ id: 5, a: 1, b: 'x', meta });
+    const changed = { a: 2 };
+    const provenance: { form: unknown } = { form: 'one' };
+    const guard = ['record'];
+    // Behind another one and guarded: its text is made when that one has its receipt.
+    const updated = accounts.update(key as never, changed, { guard, provenance });
+    const list = [{ kind: 'put', collection: 'accounts', key: [6], record: { a: 1, b: 'y' } } as const];
+    const put = write.mutate('1', list);
+    meta.self = meta;
+    meta.list.push(2);
+    meta.due.setTime(1);
+    key[0] = 7;
+    changed.a = 3;
+    provenance.form = provenance;
+    guard.push('position');
+    list.length = 0;
+    expect([accounts.get([5]), accounts.get([6])?.b, accounts.get([7])]).toEqual([{ id: 5, a: 2, b: 'x', meta: { list: [1], due: new Date(0) } }, 'y', undefined]);
+    client.retry();
+    expect((await Promise.all([created, updated, put])).map(({ outcome }) => outcome)).toEqual(['applied', 'applied', 'applied']);
+    const due = '"1970-01-01T00:00:00.000Z"';
+    expect(mutations()).toEqual([
+      `"mutations":[{"kind":"create","collection":"accounts","key":[5],"record":{"id":5,"a":1,"b":"x","meta":{"list":[1],"due":${due}}}}]}`,
+      expect.stringMatching(/"changed":\{"a":2\},"bases":\{"record":"\d+"\}\}\],"provenance":\{"form":"one"\}\}$/),
+      '"mutations":[{"kind":"put","collection":"accounts","key":[6],"record":{"a":1,"b":"y"}}]}',
+    ]);
+  });
+});
+
 describe('what shows before the server has said it', () => {
   it('a_column_that_is_left_out_is_null_as_it_will_be', async () => {
     const { accounts, client } = open();
@@ -178,7 +167,7 @@ describe('what shows before the server has said it', () => {
   });
 
   it('what_goes_on_showing_is_not_told_again_when_something_else_changes', async () => {
-    const { accounts, write } = open(undefined, 200);
+    const { accounts, write } = pages.open();
     await accounts.view.whenReady();
     await accounts.create({ id: 1, a: 1, b: 'x' });
     await eventually('it is seen', () => accounts.view.has([1]) && !accounts.isPending([1]));
