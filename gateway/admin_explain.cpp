@@ -55,7 +55,7 @@ std::variant<ExplainQuestion, std::string> parse_explain(std::string_view target
                                : name == "record" ? &out.record
                                                   : nullptr;
     if (place == nullptr)
-      return name.substr(0, 40) + ": is not known here; space, view, params, claims, record and before are";
+      return shown_name(name) + ": is not known here; space, view, params, claims, record and before are";
     *place = value;
   }
   if (out.space.empty() || out.view.empty() || out.record.empty()) return "space, view and record must be there";

@@ -44,7 +44,7 @@ std::variant<ledger::RevocationOrder, std::string> parse_revocation(std::string_
   JsonSlicer members(text);
   while (const auto member = members.next()) {
     const auto value = json_string_value(member->value);
-    const std::string name(member->name.substr(0, 40));
+    const std::string name = shown_name(member->name);
     if (!value || value->empty()) return name + ": must be a text that is not empty";
     if (name == "principal") {
       out.principal = *value;

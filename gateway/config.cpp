@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gateway/config_values.hpp"
+#include "gateway/utf8.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -15,9 +16,10 @@ using Strings = std::vector<std::string>;
 
 /// A value in a problem: escaped, and cut, since it may be a whole file given by mistake.
 std::string shown(std::string_view value) {
+  constexpr std::size_t bytes_max = 80;
   std::string out = "\"";
-  for (const char c : value.substr(0, 80)) out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-  return out + (value.size() > 80 ? "…\"" : "\"");
+  for (const char c : utf8_prefix(value, bytes_max)) out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  return out + (value.size() > bytes_max ? "…\"" : "\"");
 }
 
 /// Keys whose values may hold a password are not repeated.

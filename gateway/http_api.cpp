@@ -93,6 +93,11 @@ std::optional<QueryItems> parse_query(std::string_view query) {
   return out;
 }
 
+std::string shown_name(std::string_view name) {
+  constexpr std::size_t bytes_max = 40;
+  return std::string(utf8_prefix(name, bytes_max));
+}
+
 std::string http_text(int status, std::string_view content_type, std::string_view body, std::string_view fields) {
   std::string out = response_head(status, content_type);
   out.append(fields).append("Content-Length: ").append(std::to_string(body.size()));

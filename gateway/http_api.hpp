@@ -63,6 +63,9 @@ class HttpApi {
 using QueryItems = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] std::optional<QueryItems> parse_query(std::string_view query);
 
+/// A name that nobody knows, as a refusal repeats it: cut to 40 bytes, between characters.
+[[nodiscard]] std::string shown_name(std::string_view name);
+
 /// A whole response: status line, fields, body. `fields`: further ones, each ended by CRLF.
 [[nodiscard]] std::string http_text(int status, std::string_view content_type, std::string_view body,
                                     std::string_view fields = {});

@@ -36,8 +36,7 @@ bool holds(const std::vector<std::string_view>& names, std::string_view name) {
 std::string not_known(const PageForm& form, std::string_view name) {
   auto known = form.others;
   if (!form.sorts.empty()) known.insert(known.end(), of_a_page.begin(), of_a_page.end());
-  return std::string(name.substr(0, 40)) + ": is not known here; " + (known.empty() ? "nothing" : listed(known)) +
-         " may be asked";
+  return shown_name(name) + ": is not known here; " + (known.empty() ? "nothing" : listed(known)) + " may be asked";
 }
 
 /// Empty: the item was taken.

@@ -95,6 +95,8 @@ TEST(ConfigTable, a_password_is_not_repeated_and_a_long_value_is_cut) {
   ConfigSources sources;
   sources.flags = {{"threads", std::string(5000, 'x')}};
   EXPECT_THAT(problems_of(sources).at(0).size(), ::testing::Lt(300U));
+  sources.flags = {{"threads", std::string(79, 'x') + "ä"}};
+  EXPECT_THAT(problems_of(sources).at(0), HasSubstr("\"" + std::string(79, 'x') + "…\"")) << "between characters";
 }
 
 TEST(ConfigTable, values_that_do_not_go_together_are_refused) {

@@ -4,6 +4,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "gateway/admin_explain.hpp"
+#include "gateway/admin_revocations.hpp"
 #include "gateway/engine_world.hpp"
 #include "gateway/golden_files.hpp"
 #include "gateway/http_api.hpp"
@@ -38,6 +40,13 @@ TEST(SpaceTarget, what_has_another_form_is_none) {
         "/v1/spaces/a/log?after=1&after=2", "/v1/spaces/a/log?after=%ff"}) {
     EXPECT_FALSE(parse_space_target(wrong)) << wrong;
   }
+}
+
+TEST(AdminRefusals, a_name_that_nobody_knows_is_repeated_up_to_a_whole_character) {
+  const std::string name(39, 'k');  // the next character is the fortieth byte and one more
+  const auto starts = StartsWith(name + ": is not known here");
+  EXPECT_THAT(std::get<std::string>(parse_explain("/v1/explain?" + name + "%C3%A4=1")), starts);
+  EXPECT_THAT(std::get<std::string>(parse_revocation("{\"" + name + "ä\":\"x\"}")), starts);
 }
 
 TEST(RawLogRight, only_an_array_that_names_the_space_or_all_gives_it) {

@@ -185,6 +185,9 @@ TEST(inspect_page, a_wrong_question_is_told_what_would_be_right) {
               HasSubstr("key: is not known here; view, sort, q, limit, after"));
   EXPECT_THAT(refusal("?q=a&q=b"), HasSubstr("each name once"));
   EXPECT_THAT(refusal("?sort=size", PageForm{}), HasSubstr("nothing may be asked"));
+  EXPECT_THAT(refusal("?" + std::string(39, 'k') + "%C3%A4=1"),
+              ::testing::StartsWith(std::string(39, 'k') + ": is not"))
+      << "a name is cut between characters";
 }
 
 TEST(table_walk, what_is_there_all_the_time_is_seen_and_growth_begins_anew) {
