@@ -68,7 +68,7 @@ select 'ok', format('standby %s (%s) streams, %s', application_name, coalesce(cl
 from pg_stat_replication where state = 'streaming')";
 
 constexpr const char* kConnections = R"(
-select case when used > 0.8 * most then 'warn' else 'ok' end, format('%s of %s connections in use; a node keeps six and takes up to twenty', used, most)
+select case when used > 0.8 * most then 'warn' else 'ok' end, format('%s of %s connections in use; a node keeps five and takes up to twenty, thirty with admin.key_file and raw_log.claim', used, most)
 from (select count(*) as used, current_setting('max_connections')::int as most from pg_stat_activity where backend_type = 'client backend') c)";
 
 constexpr const char* kCaptures = R"(

@@ -61,6 +61,19 @@ TEST_F(Start, a_database_that_does_not_exist_is_told) {
   expect_one_line(serve(none), database_unavailable, "does not exist");
 }
 
+/// Those that come with what is asked for are in docs/scaling.md, too.
+TEST_F(Start, a_node_that_nobody_asks_has_the_five_connections_that_the_documents_count) {
+  Line fresh(cluster);
+  const auto names = [&] {
+    return fresh.value(
+        "select string_agg(split_part(application_name, ' ', 2), ', ' order by application_name) "
+        "from pg_stat_activity where datname = current_database() and application_name like 'viewgate %'");
+  };
+  std::string last;
+  EXPECT_TRUE(eventually([&] { return (last = names()) == "housekeeping, listen, registry, revocations, tail"; }))
+      << last;
+}
+
 TEST_F(Start, a_port_in_use_is_told_with_the_port) {
   Line& line = Line::shared();
   GatewayProcess& other = line.gateway();
