@@ -63,9 +63,10 @@ std::string commit_text(int number, std::size_t bytes = 0) {
   return out;
 }
 
-std::string http(std::uint16_t port, const std::string& target) {
+std::string http(std::uint16_t port, const std::string& target,
+                 const std::string& rest = " HTTP/1.1\r\nHost: localhost\r\n\r\n") {
   RawSocket socket(port);
-  socket.send("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  socket.send("GET " + target + rest);
   const auto answer = socket.read_until("\r\n\r\n");
   EXPECT_TRUE(socket.wait_closed());
   return answer;
@@ -90,6 +91,19 @@ TEST(reactor_socket, health_and_readiness_are_told_and_nothing_else_is_here) {
   running.reactor->set_ready(false);
   EXPECT_THAT(http(running.port, "/healthz"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(http(running.port, "/readyz"), StartsWith("HTTP/1.1 503"));
+}
+
+// As HAProxy's `option httpchk GET /readyz` asks.
+TEST(reactor_socket, who_checks_health_need_not_speak_http_1_1_nor_name_a_host_and_others_must) {
+  RunningReactor running;
+  for (const char* rest : {" HTTP/1.0\r\n\r\n", " HTTP/1.0\r\nConnection: close\r\n\r\n", " HTTP/1.1\r\n\r\n"}) {
+    running.reactor->set_ready(true);
+    EXPECT_THAT(http(running.port, "/healthz", rest), StartsWith("HTTP/1.1 200")) << rest;
+    EXPECT_THAT(http(running.port, "/readyz", rest), StartsWith("HTTP/1.1 200")) << rest;
+    running.reactor->set_ready(false);
+    EXPECT_THAT(http(running.port, "/readyz", rest), StartsWith("HTTP/1.1 503")) << rest;
+    EXPECT_THAT(http(running.port, "/v1/socket", rest), StartsWith("HTTP/1.1 400")) << rest;
+  }
 }
 
 TEST(reactor_socket, row_10_data_after_close_is_ignored_and_the_connection_ends) {

@@ -58,6 +58,13 @@ struct Backend {
 /// The command line of the proxy, whose files are written.
 using Prepare = std::vector<std::string> (*)(const Folder& folder, const Backend& backend);
 
+std::unique_ptr<ChildProcess> started(const std::vector<std::string>& arguments, const Folder& folder) {
+  ChildOptions child;
+  child.arguments = arguments;
+  child.output_file = folder.file("log");
+  return std::make_unique<ChildProcess>(child);
+}
+
 std::vector<std::string> prepare_nginx(const Folder& folder, const Backend& backend) {
   write_certificate(folder.file("certificate.pem"), folder.file("key.pem"), "live.example");
   const auto site = folder.write(
@@ -75,16 +82,16 @@ std::vector<std::string> prepare_nginx(const Folder& folder, const Backend& back
           folder.path()};
 }
 
-std::vector<std::string> prepare_haproxy(const Folder& folder, const Backend& backend) {
+std::vector<std::string> prepare_haproxy(const Folder& folder, const Backend& backend, Replacements more = {}) {
   write_certificate(folder.file("certificate.pem"), folder.file("key.pem"), "live.example");
   const auto both =
       folder.write("both.pem", file_text(folder.file("certificate.pem")) + file_text(folder.file("key.pem")));
   // Descriptors for a hundred thousand clients are more than a test may have.
-  const auto text = sample("haproxy.cfg", {{"bind :443 ", "bind 127.0.0.1:" + std::to_string(backend.port) + " "},
-                                           {"node1 127.0.0.1:8080 ", "node1 " + backend.gateway + " "},
-                                           {"/etc/haproxy/live.example.pem", both},
-                                           {"maxconn 100000", "maxconn 100"}});
-  return {"/usr/sbin/haproxy", "-db", "-f", folder.write("haproxy.cfg", text)};
+  more.merge(Replacements{{"bind :443 ", "bind 127.0.0.1:" + std::to_string(backend.port) + " "},
+                          {"node1 127.0.0.1:8080 ", "node1 " + backend.gateway + " "},
+                          {"/etc/haproxy/live.example.pem", both},
+                          {"maxconn 100000", "maxconn 100"}});
+  return {"/usr/sbin/haproxy", "-db", "-f", folder.write("haproxy.cfg", sample("haproxy.cfg", more))};
 }
 
 class BehindProxy : public ::testing::TestWithParam<Prepare> {
@@ -96,10 +103,7 @@ class BehindProxy : public ::testing::TestWithParam<Prepare> {
     options.set("--time-handshake", patient_flag(std::chrono::seconds(10)));
     options.set("--time-hello", patient_flag(std::chrono::seconds(10)));
     gateway = std::make_unique<GatewayProcess>(options);
-    ChildOptions child;
-    child.arguments = GetParam()(folder, {port, gateway->address()});
-    child.output_file = folder.file("log");
-    proxy = std::make_unique<ChildProcess>(child);
+    proxy = started(GetParam()(folder, {port, gateway->address()}), folder);
   }
   std::string head_of(const std::string& request, const std::string& source) {
     const TlsGate gate(port, source);
@@ -160,7 +164,48 @@ TEST_P(BehindProxy, clients_follow_their_views_are_told_apart_and_leave_when_tol
 }
 
 INSTANTIATE_TEST_SUITE_P(Nginx, BehindProxy, ::testing::Values(&prepare_nginx));
-INSTANTIATE_TEST_SUITE_P(Haproxy, BehindProxy, ::testing::Values(&prepare_haproxy));
+INSTANTIATE_TEST_SUITE_P(Haproxy, BehindProxy, ::testing::Values([](const Folder& folder, const Backend& backend) {
+                           return prepare_haproxy(folder, backend);
+                         }));
+
+// It asks by HTTP/1.0 and without Host, and says itself what it was answered. Before the first answer it takes each node for one that is
+// there, so there is none at first.
+TEST(Haproxy, sends_clients_to_a_node_once_that_says_it_takes_them_and_nobody_once_it_stops) {
+  Line& line = Line::shared();
+  GatewayOptions options = line.gateway_options();
+  options.listen = "127.0.0.1:" + std::to_string(free_port());
+  options.set("--proxy-trusted", "127.0.0.1");
+  const Folder folder;
+  const std::uint16_t port = free_port();
+  // Where it sees something change, or nobody there, it looks again sooner.
+  const Replacements sooner{{"inter 2s", "inter 2s fastinter 100ms downinter 100ms"}};
+  const auto proxy = started(prepare_haproxy(folder, {port, options.listen}, sooner), folder);
+  const auto log = [&] { return file_text(folder.file("log")); };
+  const auto says = [&](const std::string& what, std::size_t times = 1) {
+    const auto count = [&] {
+      std::size_t out = 0;
+      const std::string text = log();
+      for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++out;
+      return out;
+    };
+    return eventually([&] { return count() == times; }, patient(std::chrono::seconds(60)));
+  };
+  const auto upgrade = [&] {
+    const TlsGate gate(port);
+    RawSocket socket(gate.port());
+    socket.send(upgrade_bytes());
+    return socket.read_until("\r\n");
+  };
+  ASSERT_TRUE(says("nodes/node1 is DOWN")) << log();
+  EXPECT_THAT(upgrade(), HasSubstr(" 503 "));
+  GatewayProcess gateway(options);
+  ASSERT_TRUE(says("nodes/node1 is UP, reason: Layer7 check passed, code: 200")) << log();
+  EXPECT_THAT(upgrade(), HasSubstr(" 101 "));
+
+  gateway.process().signal(SIGTERM);
+  ASSERT_TRUE(says("nodes/node1 is DOWN", 2)) << log();
+  EXPECT_THAT(upgrade(), HasSubstr(" 503 "));
+}
 
 }  // namespace
 }  // namespace viewgate::testing
