@@ -48,10 +48,11 @@ class Tls : public Row {
 };
 
 TEST_F(Tls, versions_1_2_and_1_3_are_spoken_older_ones_and_renegotiation_are_refused) {
-  GatewayOptions short_of_time = options();
-  short_of_time.set("--time-handshake",
-                    patient_flag(std::chrono::seconds(2)));  // what ends the wait for the answer to a renegotiation
-  GatewayProcess gateway(short_of_time);
+  GatewayProcess gateway(options());
+  const TlsGate gate(gateway.port());
+  WsClient other(gate.port(), line.reader());
+  const std::string space = line.new_space();
+  other.open({.space = space});
   const TlsMeeting two = meet(gateway.port(), TlsVersion::v1_2);
   EXPECT_TRUE(two.agreed);
   EXPECT_EQ(two.version, "TLSv1.2");
@@ -61,6 +62,10 @@ TEST_F(Tls, versions_1_2_and_1_3_are_spoken_older_ones_and_renegotiation_are_ref
   EXPECT_EQ(three.version, "TLSv1.3");
   EXPECT_EQ(three.name, "first");
   EXPECT_FALSE(meet(gateway.port(), TlsVersion::v1_1).agreed);
+  static int id = 5000;
+  write(space, ++id);
+  EXPECT_THAT(other.next_of("commit").text, HasSubstr("[" + std::to_string(id) + "]"))
+      << "others notice nothing of what was refused";
 }
 
 TEST_F(Tls, a_client_over_tls_gets_snapshots_commits_large_ones_and_receipts_as_without) {

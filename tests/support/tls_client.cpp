@@ -66,9 +66,11 @@ TlsMeeting meet(std::uint16_t port, TlsVersion version) {
   X509_NAME_get_text_by_NID(X509_get_subject_name(shown.get()), NID_commonName, name.data(), name.size());
   out.name = name.data();
   if (version == TlsVersion::v1_2) {
-    // The answer is an alert or the end; SSL_renegotiate alone only remembers the wish.
+    // SSL_renegotiate alone only remembers the wish.
     SSL_renegotiate(ssl.get());
-    out.refused_renegotiation = SSL_do_handshake(ssl.get()) != 1;
+    ERR_clear_error();
+    out.refused_renegotiation =
+        SSL_do_handshake(ssl.get()) != 1 && ERR_GET_REASON(ERR_peek_error()) == SSL_R_NO_RENEGOTIATION;
   }
   return out;
 }

@@ -17,7 +17,7 @@ struct TlsMeeting {
   bool agreed = false;
   std::string version;                 ///< "TLSv1.3"
   std::string name;                    ///< the common name of the certificate that was shown
-  bool refused_renegotiation = false;  ///< asked for at 1.2 only
+  bool refused_renegotiation = false;  ///< by the alert that is for that; asked for at 1.2 only
 };
 /// One handshake that offers this version and no other; at 1.2 also asks for another one afterwards.
 TlsMeeting meet(std::uint16_t port, TlsVersion version);
