@@ -9,6 +9,9 @@ set -euo pipefail
 bin=$(realpath "$1")
 name=${2:-all}
 seconds=${3:-}
+# The gateway takes a VIEWGATE_ variable that is none of its settings for a mistake.
+reports=${VIEWGATE_REPORT:-}
+unset VIEWGATE_REPORT
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 # shellcheck source=../tests/bench/cluster.sh
 source "$here/../tests/bench/cluster.sh"
@@ -93,7 +96,7 @@ bench_crowd() {
 scenario() {  # name
   local arguments=(run "$here/scenarios/$1.toml" --address "$address" --database "$(url bank)" --key-file "$directory/key" --pid "$pid")
   [ -z "$seconds" ] || arguments+=(--seconds "$seconds")
-  [ -z "${VIEWGATE_REPORT:-}" ] || arguments+=(--report "$VIEWGATE_REPORT/$1")
+  [ -z "$reports" ] || arguments+=(--report "$reports/$1")
   "$bin/viewgate-loadtest" "${arguments[@]}"
 }
 
