@@ -56,10 +56,12 @@ void BootstrapDesk::ask(const GroupSpecPtr& spec, const std::string& principal, 
   const auto need = needs_.find(spec->id);
   const bool has_room = !closed_ && make_room(need == needs_.end() ? 1 : need->second.bytes);
   const bool is_full = waiting_ >= limits_.snapshot_queue;
-  if (is_full) ++queue_full_;
-  if (!has_room || is_full) {
-    return asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
+  if (is_full) {
+    ++queue_full_;
+    const auto wait = appointments_.next(surroundings_.now(), limits_.retry_after);
+    return asker(Refusal{ErrorCode::unavailable, std::chrono::ceil<std::chrono::milliseconds>(wait)});
   }
+  if (!has_room) return asker(Refusal{ErrorCode::unavailable, limits_.retry_after});
   auto flight = std::make_shared<Flight>(spec, head, limits_, room_);
   flight->askers.push_back(std::move(asker));
   flight->principals.push_back(principal);
@@ -258,6 +260,7 @@ void BootstrapDesk::finish(const FlightPtr& flight) {
 
 void BootstrapDesk::land(const FlightPtr& flight, const ledger::Result<void>& made) {
   --reading_;
+  appointments_.served(surroundings_.now(), waiting_ > 0);
   if (!flight->is_forgotten()) flights_.erase(flight->spec->id);
   if (flight->is_forgotten()) {
     // Whoever waited was told when it was.

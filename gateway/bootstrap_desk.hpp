@@ -11,7 +11,7 @@
 //
 // Bounded: reads at once, readers that wait, of those each principal's share, the time that a view's read takes, bytes of one snapshot, bytes of all together in
 // memory and in files (counted until the last socket let go of them). Beyond a bound the answer is `unavailable` (or
-// bootstrap_timeout) and when to ask again. Owned by the engine's thread; `reader` must outlive it.
+// bootstrap_timeout) and when to ask again: where too many wait, each at a time of its own. Owned by the engine's thread; `reader` must outlive it.
 #pragma once
 
 #include <functional>
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "gateway/active_model.hpp"
+#include "gateway/appointments.hpp"
 #include "gateway/engine_options.hpp"
 #include "gateway/fair_queue.hpp"
 #include "gateway/snapshot_builder.hpp"
@@ -141,6 +142,7 @@ class BootstrapDesk {
   std::unordered_map<GroupId, FlightPtr, GroupIdHash> flights_;  // waiting and reading
   std::size_t waiting_ = 0;     // flights; in the queue each is once for each principal
   FairQueue<FlightPtr> queue_;  // waiting, by principal
+  Appointments appointments_;   // of those who come when that is full
   std::uint64_t over_share_ = 0;
   std::uint64_t queue_full_ = 0;
   std::size_t reading_ = 0;

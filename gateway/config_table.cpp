@@ -183,7 +183,9 @@ constexpr std::array table = std::to_array<Setting>({
            "a view that cannot be followed by then is unavailable", hangup),
     number("time.expiry_warning", duration, &C::time_expiry_warning, "60s", 0, day,
            "notice auth_expiring before the token's end", hangup),
-    number("time.retry", duration, &C::time_retry, "1s", 1, hour, "when a refused bootstrap may be asked for again"),
+    number("time.retry", duration, &C::time_retry, "1s", 1, hour,
+           "when a refused bootstrap may be asked for again; up to 30 times as long where many wait, each at a time of "
+           "its own"),
     number("time.drain", duration, &C::drain_window, "10s", 0, hour, "window over which clients leave at SIGTERM",
            hangup),
 

@@ -65,8 +65,8 @@ Population populate(const Scenario& scenario, const TokenMaker& tokens) {
   out.receivers.resize(clients.spaces);
   for (std::size_t space = 0; space < clients.spaces; ++space) out.spaces.push_back(space_of(clients.view, space));
   for (std::size_t i = 0; i < clients.count; ++i) {
-    // On the board the subject is part of the filter: one subject, one group.
-    const std::string subject = clients.view == ScenarioView::board ? "reader" : "reader-" + std::to_string(i);
+    // Each a principal with bounds of its own. Who leads sees the whole board, so that its group does not depend on the subject.
+    const std::string subject = "reader-" + std::to_string(i);
     SwarmMember member{"client-" + std::to_string(i), token_of_reader(tokens, subject), {}};
     set_pace(clients, i, member);
     std::vector<Question> questions;

@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds live_max{180};
+constexpr seconds live_max{600};
 constexpr std::size_t memory_clients_min = 100;  // below that, the growth of a process says nothing about a connection
 
 double seconds_of(Clock::duration time) { return std::chrono::duration<double>(time).count(); }

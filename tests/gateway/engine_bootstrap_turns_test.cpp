@@ -114,6 +114,32 @@ TEST_F(EngineTurns, of_one_principal_so_many_wait_and_the_surplus_is_told_and_co
   EXPECT_EQ(world->engine.bootstraps_over_share(), 1U);
 }
 
+TEST_F(EngineTurns, those_for_whom_there_is_no_room_are_told_to_come_one_after_the_other_at_the_pace_of_the_reads) {
+  EngineLimits limits;
+  limits.snapshot_concurrent = 1;
+  limits.snapshot_queue = 20;
+  start(limits);
+  for (int i = 0; i < 21; ++i) static_cast<void>(ask("q" + std::to_string(i), "p" + std::to_string(i)));
+  const auto told = [&](int i) { return std::get<Refusal>(*ask("r" + std::to_string(i), "x")).retry_after; };
+  EXPECT_EQ(told(0), limits.retry_after) << "nothing is known yet of the pace";
+  const auto pace = std::chrono::milliseconds(100);
+  for (int i = 0; i < 10; ++i) {
+    read_one();
+    world->now += pace;
+  }
+  for (int i = 0; i < 10; ++i) static_cast<void>(ask("more" + std::to_string(i), "p" + std::to_string(i)));
+  std::vector<std::chrono::milliseconds> times;
+  for (int i = 1; i <= 1'000; ++i) times.push_back(told(i));
+  for (std::size_t i = 1; i < 100; ++i) EXPECT_EQ(times[i] - times[i - 1], pace);
+  const auto [soonest, latest] = std::ranges::minmax(times);
+  EXPECT_EQ(soonest, limits.retry_after + pace);
+  EXPECT_LE(latest, Appointments::longest * limits.retry_after);
+  // No second has more of them than others, but for what cannot be told within the longest wait.
+  std::map<std::int64_t, int> by_second;
+  for (const auto each : times) ++by_second[each / std::chrono::seconds(1)];
+  for (const auto& [second, count] : by_second) EXPECT_LE(count, 75) << "second " << second;
+}
+
 TEST_F(EngineTurns, who_asks_once_for_a_space_that_is_not_followed_in_time_is_told_to_come_back) {
   EngineLimits limits;
   limits.join_time = std::chrono::seconds(10);
