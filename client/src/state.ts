@@ -48,6 +48,8 @@ export class Machine {
   private tokenSentAt = 0;
   private returnAfter: number | undefined;
   private mayHasten = true;
+  /** The application did, since the last close. */
+  private wasAsked = false;
 
   constructor(private readonly runner: Host) {
     this.allChannels = new Channels<Subscription>({
@@ -66,6 +68,7 @@ export class Machine {
   takeEvent(event: MachineEvent, now: number): void {
     this.allSubscriptions.now = this.now = now;
     if (this.heard > now) this.heard = now;
+    if (event.type === 'start') this.wasAsked = true;
     switch (event.type) {
       case 'subscribe':
         return this.allSubscriptions.add(event.subscription, event.isStored);
@@ -229,8 +232,9 @@ export class Machine {
   closed(code: number): void {
     const told = this.returnAfter;
     this.left();
-    // Once for a row of them: the next token may be the same one.
-    if (code === 4001 && this.closedBy !== code) this.reportOf('auth_required', 'the token was refused');
+    // Once for a row of them: the next token may be the same one. But whoever has asked again is told again.
+    if (code === 4001 && (this.wasAsked || this.closedBy !== code)) this.reportOf('auth_required', 'the token was refused');
+    this.wasAsked = false;
     this.closedBy = code;
     if (isFinal(code)) {
       this.enterPhase('denied');

@@ -233,6 +233,25 @@ describe('the connection', () => {
     expect(recorder.errors()).toEqual(['auth_required', 'auth_required']);
   });
 
+  it('a_token_that_is_refused_is_told_again_to_whoever_has_asked_again', () => {
+    const recorder = new Recorder().step({ type: 'start' }).step({ type: 'token', token: 'bad' }).step({ type: 'opened' });
+    recorder.step({ type: 'closed', code: 4001 });
+    const attempt = (): Recorder => recorder.step({ type: 'token', token: 'bad' }).step({ type: 'opened' }).step({ type: 'closed', code: 4001 });
+    recorder.ring('reconnect');
+    attempt();
+    expect(recorder.errors()).toEqual(['auth_required']);
+    recorder.step({ type: 'start' });
+    attempt();
+    expect(recorder.errors()).toEqual(['auth_required', 'auth_required']);
+    // Also where the attempt was under way.
+    recorder.ring('reconnect').step({ type: 'start' });
+    attempt();
+    expect(recorder.errors()).toHaveLength(3);
+    recorder.ring('reconnect');
+    attempt();
+    expect(recorder.errors()).toHaveLength(3);
+  });
+
   it('case_22_tokens_shorter_than_the_warning_are_refreshed_at_half_their_life_and_not_in_a_loop', () => {
     const recorder = new Recorder().online();
     for (let i = 0; i < 3; ++i) {
