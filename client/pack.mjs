@@ -57,7 +57,7 @@ export function internalNames() {
 const squeeze = {
   module: true,
   ecma: 2020,
-  compress: { ecma: 2020, passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, reduce_funcs: false },
+  compress: { ecma: 2020, passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, reduce_funcs: false, hoist_funs: true },
 };
 
 /** What is published: name → text. */

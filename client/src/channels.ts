@@ -3,6 +3,7 @@
 
 import {
   compareSequences,
+  laterOf,
   type At,
   type Commit,
   type Progress,
@@ -85,7 +86,7 @@ class Space {
   /** Every ready channel holds all that there is up to here: the server said so, or each has come so far by itself. */
   completeUpTo(): Sequence | undefined {
     const ready = [...this.channels].filter(({ isReady }) => isReady).map(({ received }) => received);
-    return ready.length < 2 ? undefined : [ready.sort(compareSequences)[0] ?? '0', this.lastAt].sort(compareSequences)[1];
+    return ready.length < 2 ? undefined : laterOf(ready.sort(compareSequences)[0] as Sequence, this.lastAt);
   }
 }
 
@@ -95,7 +96,7 @@ export class Channels<M extends Member> {
 
   constructor(private readonly told: ChannelEvents<M>) {}
 
-  find(id: string): Channel | undefined {
+  channelOf(id: string): Channel | undefined {
     return this.byId.get(id);
   }
 
@@ -118,8 +119,14 @@ export class Channels<M extends Member> {
   /** The member looks at this channel from now on: at once if it can be shown, else when it is. */
   join(channel: Channel, member: M): void {
     channel.members.add(member);
-    if (channel.isReady) this.returned(member);
-    if (channel.isReady && channel.position !== undefined && member.shown !== channel) this.told.shown([this.turnTo(channel, member)]);
+    if (!channel.isReady) return;
+    this.returned(member);
+    if (channel.position !== undefined && member.shown !== channel) this.show(channel, member);
+  }
+
+  /** At once. */
+  show(channel: Channel, member: M): void {
+    this.told.shown([this.turnTo(channel, member)]);
   }
 
   leave(channel: Channel, member: M): void {
@@ -135,7 +142,7 @@ export class Channels<M extends Member> {
   /** It went on, or it will not. */
   returned(member: M): void {
     const space = this.spaces.get(member.space);
-    if (space?.returning.delete(member) === true) this.releaseWhatIsFree(space);
+    if (space?.returning.delete(member)) this.releaseWhatIsFree(space);
   }
 
   /** The connection is gone: what was not shown comes again after the cursors. */
@@ -148,10 +155,8 @@ export class Channels<M extends Member> {
   snapshot(document: Snapshot): void {
     const channel = this.byId.get(document.channel);
     if (!channel) return;
-    const staging = channel.staging;
-    if (!staging) return this.giveUp(channel, 'a snapshot in vain');
     for (const { key, record } of document.records) {
-      if (!staging.add(key, record)) return this.giveUp(channel, `${key} twice`);
+      if (!channel.staging?.add(key, record)) return this.giveUp(channel, `${key} in vain`);
     }
   }
 
@@ -216,7 +221,7 @@ export class Channels<M extends Member> {
 
   private heard(name: string, sequence: Sequence): void {
     const space = this.spaceOf(name);
-    if (compareSequences(sequence, space.headOf) > 0) space.headOf = sequence;
+    space.headOf = laterOf(sequence, space.headOf);
   }
 
   private receive(channel: Channel, step: Step): void {
@@ -270,9 +275,7 @@ export class Channels<M extends Member> {
 
   /** Applies the first step of the queue to the channel's set. */
   private take(channel: Channel, shown: Shown<M>[]): void {
-    const step = channel.queue.shift();
-    if (!step) return;
-    const { sequence, position, events, origin, replacement } = step;
+    const { sequence, position, events, origin, replacement } = channel.queue.shift() as Step;
     const before = channel.set;
     const change = events.length > 0 ? before.apply(sequence, events, origin) : undefined;
     channel.set = replacement ?? before;

@@ -58,7 +58,6 @@ export const systemTimers: Timers = {
 
 /** The views that share one subscription. */
 interface Shared {
-  readonly key: string;
   readonly subscription: Subscription;
   readonly views: Set<View<never>>;
 }
@@ -67,13 +66,13 @@ interface Shared {
 export class Client<M extends AnyModel = Untyped> implements Host {
   private readonly machine = new Machine(this);
   /** Also the writer's. @internal */
-  readonly timers: Timers;
+  readonly clock: Timers;
   private readonly setTimers = new Map<TimerName, unknown>();
   private readonly sharedViews = new Map<number | string, Shared>();
   private readonly allExtensions: Extension[] = [];
   private readonly stateListeners = new Listeners<Client>();
   private readonly errorListeners = new Listeners<ClientError>();
-  private readonly pending: MachineEvent[] = [];
+  private readonly waitingEvents: MachineEvent[] = [];
   private isStepping = false;
   private socket: SocketLike | undefined;
   private tokenCall = 0;
@@ -82,7 +81,7 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   private stopListening: (() => void) | undefined;
 
   constructor(private readonly options: ClientOptions) {
-    this.timers = options.timers ?? systemTimers;
+    this.clock = options.timers ?? systemTimers;
     this.machine.principal = options.store?.principal;
     this.retry();
   }
@@ -99,10 +98,10 @@ export class Client<M extends AnyModel = Untyped> implements Host {
     let shared = this.sharedViews.get(key);
     if (!shared) {
       const number = ++this.lastNumber;
-      const subscription = newSubscription(number, { space, view, params }, (text) => parse(text, view));
-      shared = { key, subscription, views: new Set() };
+      const subscription = newSubscription(number, { space, view, params }, (text) => parse(text, view), store !== undefined);
+      shared = { subscription, views: new Set() };
       this.sharedViews.set(key, shared).set(number, shared);
-      this.takeEvent({ type: 'subscribe', subscription, isStored: store !== undefined });
+      this.takeEvent({ type: 'subscribe', subscription });
       void store?.load(subscription).then((stored) => this.takeEvent({ type: 'restored', number, stored }));
     }
     const { subscription, views } = shared;
@@ -137,7 +136,7 @@ export class Client<M extends AnyModel = Untyped> implements Host {
 
   /** While `offline`: milliseconds until the next try, as far as it is known. */
   get retryIn(): number | undefined {
-    return this.returnsAt === undefined ? undefined : Math.max(0, this.returnsAt - this.timers.now());
+    return this.returnsAt === undefined ? undefined : Math.max(0, this.returnsAt - this.clock.now());
   }
 
   /** The code that the last connection was closed with, for `closeName`; undefined while online. */
@@ -175,12 +174,12 @@ export class Client<M extends AnyModel = Untyped> implements Host {
 
   /** Steps never nest: what application code asks for inside a listener comes after what is going on. */
   private takeEvent(event: MachineEvent): void {
-    this.pending.push(event);
+    this.waitingEvents.push(event);
     if (this.isStepping) return;
     this.isStepping = true;
     try {
-      for (let next = this.pending.shift(); next !== undefined; next = this.pending.shift()) {
-        this.machine.takeEvent(next, this.timers.now());
+      for (let next; (next = this.waitingEvents.shift()); ) {
+        this.machine.takeEvent(next, this.clock.now());
         for (const extension of this.allExtensions) extension.stepped();
       }
     } finally {
@@ -267,19 +266,19 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   /** @internal */
   setTimer(name: TimerName, low: number, high = low): void {
     this.clearTimer(name);
-    const milliseconds = low + (high - low) * this.timers.random();
-    if (name === 'reconnect') this.returnsAt = this.timers.now() + milliseconds;
+    const milliseconds = low + (high - low) * this.clock.random();
+    if (name === 'reconnect') this.returnsAt = this.clock.now() + milliseconds;
     const ring = (): void => {
       this.clearTimer(name);
       this.takeEvent(typeof name === 'number' ? { type: 'due', number: name } : { type: name });
     };
-    this.setTimers.set(name, this.timers.set(ring, milliseconds));
+    this.setTimers.set(name, this.clock.set(ring, milliseconds));
   }
 
   /** @internal */
   clearTimer(name: TimerName): void {
     if (name === 'reconnect') this.returnsAt = undefined;
-    this.timers.clear(this.setTimers.get(name));
+    this.clock.clear(this.setTimers.get(name));
     this.setTimers.delete(name);
   }
 

@@ -15,8 +15,8 @@ export interface ClientError {
   readonly connection?: string | undefined;
 }
 
-/** Milliseconds; the runner draws the delay evenly from the range. */
-export type Delay = readonly [low: number, high: number];
+/** Milliseconds; the runner draws the delay evenly from the range. Without `high` it is `low`. */
+export type Delay = readonly [low: number, high?: number];
 
 /** A number is that of a subscription. */
 export type TimerName = 'patience' | 'silence' | 'reconnect' | 'refresh' | number;
@@ -44,7 +44,7 @@ export interface Host {
 
 /** The n-th delay in a row (from 0): doubling from a second to half a minute, the upper half of it at random. */
 export function backoff(n: number): Delay {
-  const high = Math.min(30_000, 1_000 * 2 ** Math.min(n, 10));
+  const high = Math.min(30_000, 1_000 * 2 ** n);
   return [high / 2, high];
 }
 

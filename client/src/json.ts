@@ -80,6 +80,14 @@ export function eachMember(text: string, at: number, visit: (name: string, start
   });
 }
 
+/** By name: the text of each member's value; there is nothing behind the object. */
+export function membersOf(text: string): Map<string, string> {
+  const members = new Map<string, string>();
+  const end = eachMember(text, 0, (name, from, to) => members.set(name, text.slice(from, to)));
+  if (skipBlanks(text, end) !== text.length) fail(end, 'the end');
+  return members;
+}
+
 /** The text without the blanks between its tokens: equal keys get equal text, however they were spaced. */
 export function compact(text: string): string {
   return /\s/.test(text) ? text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1') : text;
@@ -90,8 +98,7 @@ export function compact(text: string): string {
  * the whole record would have come as.
  */
 export function withColumns(record: string, changed: string): string {
-  const values = new Map<string, string>();
-  eachMember(changed, 0, (name, start, end) => values.set(name, changed.slice(start, end)));
+  const values = membersOf(changed);
   let out = '';
   let copied = 0;
   eachMember(record, 0, (name, start, end) => {
@@ -107,7 +114,5 @@ export function withColumns(record: string, changed: string): string {
 
 /** The names of the members of an object. */
 export function columnNames(object: string): string[] {
-  const names: string[] = [];
-  eachMember(object, 0, (name) => names.push(name));
-  return names;
+  return [...membersOf(object).keys()];
 }

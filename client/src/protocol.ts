@@ -1,7 +1,7 @@
 // Every message of viewgate.v1, as gateway/protocol.hpp has it, and the reading and writing of their JSON text. Reading is
 // strict about what this client relies on and blind to what it does not know (a server may add members and documents).
 
-import { compact, eachElement, eachMember, fail, skipBlanks } from './json.js';
+import { compact, eachElement, membersOf } from './json.js';
 
 export const protocolVersion = 1;
 export const subprotocol = 'viewgate.v1';
@@ -11,8 +11,11 @@ export type Sequence = string;
 
 /** Orders sequences without turning them into doubles. */
 export function compareSequences(a: Sequence, b: Sequence): number {
-  if (a.length !== b.length) return a.length - b.length;
-  return a < b ? -1 : a > b ? 1 : 0;
+  return a.length - b.length || (a < b ? -1 : Number(a > b));
+}
+
+export function laterOf(a: Sequence, b: Sequence): Sequence {
+  return compareSequences(a, b) > 0 ? a : b;
 }
 
 export type ResetReason =
@@ -210,49 +213,39 @@ export function decodeDocument(text: string): ServerDocument | undefined {
   return document;
 }
 
-/** Takes the slice of a member's text, or undefined where the document does not have it, and the name to complain with. */
-export type Reader<T> = (slice: string | undefined, name: string) => T;
+/** Reads one of the members, by name. */
+export type Reader<T> = (members: Members, name: string) => T;
+type Members = ReadonlyMap<string, string>;
 
 /** A reader for every member of a document. What it gives as undefined is left out. */
 export type Shape<D> = { readonly [M in Exclude<keyof D, 'type'>]-?: Reader<D[M] | undefined> };
 
 /** Reads a document by the shape of its type. Members that the shape does not name are passed over. Throws a SyntaxError. */
 export function readDocument(text: string, known: { readonly [type: string]: object }): object | undefined {
-  const slices = membersOf(text);
-  const type = string(slices['type'], 'type');
+  const members = membersOf(text);
+  const type = string(members, 'type');
   const shape = known[type];
-  return shape && { type, ...readMembers(slices, shape as Shape<object>) };
+  return shape && { type, ...readMembers(members, shape as Shape<object>) };
 }
 
-type Slices = { readonly [name: string]: string | undefined };
-
-export function membersOf(text: string): Slices {
-  const slices = Object.create(null) as { [name: string]: string };
-  const end = eachMember(text, 0, (name, from, to) => (slices[name] = text.slice(from, to)));
-  if (skipBlanks(text, end) !== text.length) fail(end, 'the end');
-  return slices;
-}
-
-export function readMembers<D>(slices: Slices, shape: Shape<D>): D {
+export function readMembers<D>(members: Members, shape: Shape<D>): D {
   const out: { [name: string]: unknown } = {};
   for (const [name, read] of Object.entries(shape) as [string, Reader<unknown>][]) {
-    const value = read(slices[name], name);
+    const value = read(members, name);
     if (value !== undefined) out[name] = value;
   }
   return out as unknown as D;
 }
 
-function raw(slice: string | undefined, name: string): string {
-  return slice ?? wrong(name);
-}
+const raw: Reader<string> = (members, name) => members.get(name) ?? wrong(name);
 
 function wrong(name: string): never {
   throw new SyntaxError(`no ${name}, or a wrong one`);
 }
 
 function typed<T>(type: string): Reader<T> {
-  return (slice, name) => {
-    const value: unknown = JSON.parse(raw(slice, name));
+  return (members, name) => {
+    const value: unknown = JSON.parse(raw(members, name));
     return typeof value === type ? (value as T) : wrong(name);
   };
 }
@@ -261,22 +254,22 @@ export const string = typed<string>('string');
 export const number = typed<number>('number');
 const boolean = typed<boolean>('boolean');
 
-export const sequence: Reader<Sequence> = (slice, name) => {
-  const value = string(slice, name);
+export const sequence: Reader<Sequence> = (members, name) => {
+  const value = string(members, name);
   return /^(0|[1-9]\d*)$/.test(value) ? value : wrong(name);
 };
 
 /** A key's text is the same however it was spaced. */
-export const key: Reader<string> = (slice, name) => compact(raw(slice, name));
+export const key: Reader<string> = (members, name) => compact(raw(members, name));
 
 export function optional<T>(read: Reader<T>, absent?: T): Reader<T | undefined> {
-  return (slice, name) => (slice === undefined ? absent : read(slice, name));
+  return (members, name) => (members.has(name) ? read(members, name) : absent);
 }
 
 /** Each element's text through `read`. */
 export function list<T>(read: (text: string) => T): Reader<T[]> {
-  return (slice, name) => {
-    const text = raw(slice, name);
+  return (members, name) => {
+    const text = raw(members, name);
     const out: T[] = [];
     eachElement(text, 0, (from, to) => out.push(read(text.slice(from, to))));
     return out;
@@ -284,19 +277,17 @@ export function list<T>(read: (text: string) => T): Reader<T[]> {
 }
 
 function readRecord(text: string): SnapshotRecord {
-  const slices = membersOf(text);
-  return { key: key(slices['key'], 'key'), record: raw(slices['record'], 'record') };
+  const members = membersOf(text);
+  return { key: key(members, 'key'), record: raw(members, 'record') };
 }
 
 function readEvent(text: string): RecordEvent {
-  const slices = membersOf(text);
-  const kind = string(slices['kind'], 'kind');
-  const of = key(slices['key'], 'key');
-  if (kind === 'entered') return { kind, key: of, record: raw(slices['record'], 'record') };
-  if (kind === 'updated') return { kind, key: of, changed: raw(slices['changed'], 'changed') };
-  if (kind === 'removed_from_scope' || kind === 'deleted') return { kind, key: of };
+  const members = membersOf(text);
+  const kind = string(members, 'kind');
+  const isGone = kind === 'removed_from_scope' || kind === 'deleted';
   // To pass over an event would leave a set that is not the view.
-  return wrong(`event ${kind}`);
+  const more = kind === 'entered' ? { record: raw } : kind === 'updated' ? { changed: raw } : isGone ? {} : wrong(`event ${kind}`);
+  return { kind, ...readMembers<object>(members, { key, ...more }) } as RecordEvent;
 }
 
 const shapes: { readonly [T in ServerDocument['type']]: Shape<Extract<ServerDocument, { type: T }>> } = {

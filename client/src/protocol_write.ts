@@ -1,8 +1,8 @@
 // The messages and documents of writing, which only writer.ts knows: whoever does not write does not carry them.
 
+import { membersOf } from './json.js';
 import {
   list,
-  membersOf,
   number,
   optional,
   readDocument,
@@ -90,7 +90,7 @@ export interface MutationError {
   readonly retry_after?: number;
 }
 
-const object: Reader<{ readonly [group: string]: Sequence }> = (slice) => JSON.parse(slice ?? '') as never;
+const object: Reader<{ readonly [group: string]: Sequence }> = (members, name) => JSON.parse(members.get(name) ?? '') as never;
 
 type Shapes = { readonly receipts: Shape<Receipts>; readonly error: Shape<MutationError> };
 

@@ -77,7 +77,10 @@ export class RecordSet {
       }
       seen.add(key);
       if (event.kind === 'entered') change.entered.push(new Item(key, event.record, this.parse));
-      else if (event.kind === 'updated') change.updated.push(this.update(before as Item, event.changed));
+      else if (event.kind === 'updated') {
+        const after = new Item(key, withColumns((before as Item).text, event.changed), this.parse);
+        change.updated.push({ key, before: before as Item, after, columns: columnNames(event.changed) });
+      }
       else change[event.kind === 'deleted' ? 'deleted' : 'left'].push(before as Item);
     }
     for (const { key } of [...change.left, ...change.deleted]) this.items.delete(key);
@@ -102,11 +105,5 @@ export class RecordSet {
     }
     for (const [key, before] of old?.items ?? []) if (!this.items.has(key)) left.push(before);
     return { kind: 'replaced', sequence, entered, updated, left, deleted: [] };
-  }
-
-  private update(before: Item, changed: string): Updated<unknown> {
-    const { key } = before;
-    const after = new Item(key, withColumns(before.text, changed), this.parse);
-    return { key, before, after, columns: columnNames(changed) };
   }
 }

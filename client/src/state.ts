@@ -3,7 +3,7 @@
 // connection_table.ts; SPEC.md beside the sources has it, too.
 
 import { backoff, soon, type Delay, type Host } from './host.js';
-import { Channels } from './channels.js';
+import type { Channels } from './channels.js';
 import { isFinal, isSoon, silent } from './codes.js';
 import { connectionTable, type ConnectionEvent, type Handlers, type Name, type Phase } from './connection_table.js';
 import { decodeDocument, protocolVersion, type ServerDocument, type Welcome } from './protocol.js';
@@ -14,7 +14,7 @@ export type ConnectionStatus = 'connecting' | 'online' | 'offline' | 'denied' | 
 /** Events of the connection, and those of subscriptions: these mean the same in every phase. */
 export type MachineEvent =
   | ConnectionEvent
-  | { readonly type: 'subscribe'; readonly subscription: Subscription; readonly isStored: boolean }
+  | { readonly type: 'subscribe'; readonly subscription: Subscription }
   | { readonly type: 'restored'; readonly number: number; readonly stored: StoredView | undefined }
   | { readonly type: 'unsubscribe'; readonly number: number }
   | { readonly type: 'due'; readonly number: number };
@@ -52,26 +52,18 @@ export class Machine {
   private wasAsked = false;
 
   constructor(private readonly runner: Host) {
-    this.allChannels = new Channels<Subscription>({
-      shown: (shown) => {
-        this.allSubscriptions.wereShown(shown);
-        this.runner.wasShown(shown);
-      },
-      gaveUp: (members, reason) => {
-        for (const member of members) this.allSubscriptions.doesNotFit(member, reason);
-      },
-    });
-    this.allSubscriptions = new Subscriptions(this.allChannels, runner);
+    this.allSubscriptions = new Subscriptions(runner);
+    this.allChannels = this.allSubscriptions.allChannels;
   }
 
   /** `now`: milliseconds of any clock; only differences count, and a clock that is set back does no harm. */
   takeEvent(event: MachineEvent, now: number): void {
     this.allSubscriptions.now = this.now = now;
-    if (this.heard > now) this.heard = now;
+    this.heard = Math.min(this.heard, now);
     if (event.type === 'start') this.wasAsked = true;
     switch (event.type) {
       case 'subscribe':
-        return this.allSubscriptions.add(event.subscription, event.isStored);
+        return this.allSubscriptions.add(event.subscription);
       case 'restored':
         return this.allSubscriptions.restored(event.number, event.stored);
       case 'unsubscribe':
@@ -142,7 +134,7 @@ export class Machine {
     this.heard = this.now;
     try {
       for (const line of text.split('\n')) {
-        if (line === '') continue;
+        if (!line) continue;
         const document = decodeDocument(line);
         if (!document) this.runner.unknownDocument(line);
         else this.take(document);
@@ -185,7 +177,7 @@ export class Machine {
 
   private welcomed(document: Welcome): void {
     const { principal } = document;
-    if (this.principal !== undefined && this.principal !== principal) this.forgetEverything();
+    if ((this.principal ?? principal) !== principal) this.forgetEverything();
     this.principal = principal;
     this.welcome = document;
     if (this.phase === 'online') return;
@@ -217,7 +209,7 @@ export class Machine {
   }
 
   private silenceAfter(): number {
-    return 2_000 * Math.max(1, this.welcome?.heartbeat ?? 20);
+    return 2_000 * Math.max(1, (this.welcome as Welcome).heartbeat);
   }
 
   /** Timers ring late in hidden pages and after sleep, so the clock decides, not the timer. */
@@ -242,7 +234,7 @@ export class Machine {
       if (code === 4003 || code === 4005) this.forgetEverything();
       return this.reportOf('denied', `closed with ${code} for good`);
     }
-    if (told !== undefined) return this.wait([told, told], false);
+    if (told !== undefined) return this.wait([told], false);
     const before = this.attempts++;
     this.wait(before === 0 && isSoon(code) ? soon : backoff(before), isSoon(code) || code === 1006);
   }

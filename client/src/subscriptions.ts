@@ -2,7 +2,7 @@
 // SPEC.md beside the sources shows the same table with the reasons.
 
 import { backoff, type ClientError, type Delay, type Host } from './host.js';
-import { Channel, type Channels, type Member, type Shown } from './channels.js';
+import { Channel, Channels, type ChannelEvents, type Member, type Shown } from './channels.js';
 import type { Parse } from './record_set.js';
 import {
   bytesOf,
@@ -102,8 +102,9 @@ export interface StoredView {
   readonly records: Iterable<readonly [key: string, text: string]>;
 }
 
-export function newSubscription(number: number, name: ViewName, parse: Parse): Subscription {
-  return { ...name, localNumber: number, parse, phase: 'waiting', failures: 0, resets: 0, liveSince: 0 };
+/** `isStored`: `restored` follows. */
+export function newSubscription(number: number, name: ViewName, parse: Parse, isStored = false): Subscription {
+  return { ...name, localNumber: number, parse, phase: isStored ? 'restoring' : 'waiting', failures: 0, resets: 0, liveSince: 0 };
 }
 
 /** So many resets in a row are followed at once; each later one waits, longer each time. */
@@ -111,7 +112,8 @@ const resetsAtOnce = 3;
 /** Live for so long: what happened before is no row any more. */
 const settledAfter = 10_000;
 
-export class Subscriptions {
+export class Subscriptions implements ChannelEvents<Subscription> {
+  readonly allChannels = new Channels<Subscription>(this);
   readonly all = new Map<number, Subscription>();
   /** Of the event that is taken. */
   now = 0;
@@ -120,13 +122,11 @@ export class Subscriptions {
   private isLinked = false;
   private messageBytes = 0;
 
-  constructor(private readonly allChannels: Channels<Subscription>, private readonly runner: Host) {}
+  constructor(private readonly runner: Host) {}
 
-  /** `isStored`: `restored` follows. */
-  add(subscription: Subscription, isStored: boolean): void {
+  add(subscription: Subscription): void {
     this.all.set(subscription.localNumber, subscription);
-    if (isStored) subscription.phase = 'restoring';
-    else if (this.isLinked) this.moveOn(subscription, 'connected');
+    if (this.isLinked) this.moveOn(subscription, 'connected');
   }
 
   /** What was stored is shown at once, and its cursor is the one to go on from. */
@@ -138,9 +138,8 @@ export class Subscriptions {
       for (const [key, text] of stored.records) channel.set.add(key, text);
       channel.sequence = stored.sequence;
       channel.position = stored.position;
-      subscription.shown = channel;
-      subscription.shownContext = subscription.context = stored.context;
-      this.runner.wasShown([{ member: subscription, change: channel.set.differenceTo(undefined, channel.sequence) }]);
+      subscription.context = stored.context;
+      this.allChannels.show(channel, subscription);
     }
     this.moveOn(subscription, 'restored');
     if (this.isLinked) this.moveOn(subscription, 'connected');
@@ -177,7 +176,7 @@ export class Subscriptions {
   forgetEverything(): void {
     for (const subscription of this.all.values()) {
       this.restored(subscription.localNumber);
-      this.forget(subscription, true);
+      this.forgetSet(subscription, true);
     }
   }
 
@@ -191,24 +190,25 @@ export class Subscriptions {
   subscribed(document: Subscribed): void {
     const subscription = this.byWire.get(document.id);
     if (!subscription) return;
-    subscription.context = document.context;
-    if (document.same_as !== undefined) return this.shareChannel(subscription, document.channel);
-    if (document.resumed && cursorOf(subscription) === undefined) {
-      return this.startOver(subscription, 'no cursor');
-    }
-    const kept = document.resumed ? subscription.shown : undefined;
-    const channel = kept ?? newChannel(subscription);
+    const { channel: id, context, resumed, same_as: sameAs } = document;
+    subscription.context = context;
+    // Where another subscription has the same group, this one looks at its set.
+    const kept = sameAs === undefined ? cursorOf(subscription) && subscription.shown : this.allChannels.channelOf(id);
+    const isKept = resumed || sameAs !== undefined;
+    const channel = isKept ? kept : newChannel(subscription);
+    if (!channel) return this.startOver(subscription, 'no set to go on from');
     this.leaveChannel(subscription);
-    this.allChannels.openAs(document.channel, channel, kept === undefined);
-    this.enterChannel(subscription, channel, kept === undefined ? 'subscribed_fresh' : 'subscribed_resumed');
+    if (sameAs === undefined) this.allChannels.openAs(id, channel, !resumed);
+    subscription.channel = channel;
+    this.moveOn(subscription, resumed ? 'subscribed_resumed' : 'subscribed_fresh');
+    this.allChannels.join(channel, subscription);
+    if (channel.isReady) this.becomeLive(subscription);
   }
 
   ready(document: Ready): void {
-    const channel = this.allChannels.find(document.channel);
+    const channel = this.allChannels.channelOf(document.channel);
     if (!channel) return;
-    for (const subscription of this.all.values()) {
-      if (subscription.channel === channel) this.becomeLive(subscription);
-    }
+    for (const subscription of channel.members) this.becomeLive(subscription as Subscription);
     this.allChannels.ready(document);
   }
 
@@ -216,17 +216,16 @@ export class Subscriptions {
   resetRequired(document: ResetRequired): void {
     const subscription = this.byWire.get(document.id);
     if (!subscription) return;
-    this.forget(subscription, document.reason === 'authorization_changed');
-    if (this.resetTooOften(subscription, document.reason)) return;
-    this.leaveChannel(subscription);
-    this.moveOn(subscription, 'reset');
+    this.startOver(subscription, document.reason, 'reset');
   }
 
-  /** The set does not fit what came: it is read anew, and counted like a reset. */
-  doesNotFit(subscription: Subscription, reason: string): void {
-    subscription.channel = undefined;
-    this.reportOf(subscription, { code: 'misfit', message: reason });
-    this.startOver(subscription, reason);
+  /** For the channels: the set does not fit what came. It is read anew, and counted like a reset. */
+  gaveUp(subscriptions: readonly Subscription[], message: string): void {
+    for (const subscription of subscriptions) {
+      subscription.channel = undefined;
+      this.reportOf(subscription, { code: 'misfit', message });
+      this.startOver(subscription, message);
+    }
   }
 
   unsubscribed(document: Unsubscribed): void {
@@ -239,8 +238,8 @@ export class Subscriptions {
     const { code, message, connection, retry_after: after } = document;
     if (!subscription) return this.runner.tellError({ code, message, connection });
     if (code === 'cursor_invalid' && subscription.shownContext !== undefined) {
-      this.forget(subscription, false);
-      this.again(subscription);
+      this.forgetSet(subscription);
+      this.moveOn(subscription, 'again');
     } else if (after !== undefined || passing.includes(code)) {
       this.reportOf(subscription, document);
       this.pauseFor(subscription, after === undefined ? backoff(subscription.failures) : [after, after * 1.5]);
@@ -250,9 +249,10 @@ export class Subscriptions {
     }
   }
 
-  /** Called with everything that became visible, before the application hears of it. */
-  wereShown(shown: readonly Shown<Subscription>[]): void {
+  /** For the channels. */
+  shown(shown: readonly Shown<Subscription>[]): void {
     for (const { member } of shown) member.shownContext = member.context;
+    this.runner.wasShown(shown);
   }
 
   /** The subscription that the server has ended. */
@@ -297,21 +297,6 @@ export class Subscriptions {
     this.allChannels.returned(subscription);
   }
 
-  /** Another subscription has the same group: this one looks at its set. */
-  private shareChannel(subscription: Subscription, channelId: string): void {
-    const channel = this.allChannels.find(channelId);
-    if (!channel) return this.startOver(subscription, 'its channel is gone');
-    this.leaveChannel(subscription);
-    this.enterChannel(subscription, channel, 'subscribed_fresh');
-    if (channel.isReady) this.becomeLive(subscription);
-  }
-
-  private enterChannel(subscription: Subscription, channel: Channel, event: SubscriptionEvent): void {
-    subscription.channel = channel;
-    this.moveOn(subscription, event);
-    this.allChannels.join(channel, subscription);
-  }
-
   private becomeLive(subscription: Subscription): void {
     subscription.failures = 0;
     subscription.error = undefined;
@@ -325,15 +310,17 @@ export class Subscriptions {
     if (channel) this.allChannels.leave(channel, subscription);
   }
 
-  private again(subscription: Subscription): void {
-    this.letGo(subscription);
-    this.moveOn(subscription, 'again');
-  }
-
   /** Without a cursor, and counted, so that it does not go round for ever. */
-  private startOver(subscription: Subscription, reason: string): void {
-    this.forget(subscription, false);
-    if (!this.resetTooOften(subscription, reason)) this.again(subscription);
+  private startOver(subscription: Subscription, reason: string, event: 'again' | 'reset' = 'again'): void {
+    this.forgetSet(subscription, reason === 'authorization_changed');
+    const isSettled = subscription.phase === 'live' && this.now - subscription.liveSince >= settledAfter;
+    subscription.resets = isSettled ? 1 : subscription.resets + 1;
+    const excess = subscription.resets - resetsAtOnce;
+    if (excess === 1) this.reportOf(subscription, { code: 'reset_loop', message: `${subscription.resets} resets in a row: ${reason}` });
+    if (excess > 0) return this.pauseFor(subscription, backoff(excess));
+    if (event === 'again') this.letGo(subscription);
+    else this.leaveChannel(subscription);
+    this.moveOn(subscription, event);
   }
 
   private pauseFor(subscription: Subscription, delay: Delay): void {
@@ -344,7 +331,7 @@ export class Subscriptions {
 
   private failWith(subscription: Subscription, error: ClientError): void {
     this.letGo(subscription);
-    if (error.code === 'forbidden') this.forget(subscription, true);
+    if (error.code === 'forbidden') this.forgetSet(subscription, true);
     this.reportOf(subscription, error);
     this.moveOn(subscription, 'fail');
   }
@@ -354,18 +341,8 @@ export class Subscriptions {
     this.runner.tellError(subscription.error);
   }
 
-  private resetTooOften(subscription: Subscription, reason: string): boolean {
-    const settled = subscription.phase === 'live' && this.now - subscription.liveSince >= settledAfter;
-    subscription.resets = settled ? 1 : subscription.resets + 1;
-    const excess = subscription.resets - resetsAtOnce;
-    if (excess <= 0) return false;
-    if (excess === 1) this.reportOf(subscription, { code: 'reset_loop', message: `${subscription.resets} resets in a row: ${reason}` });
-    this.pauseFor(subscription, backoff(excess));
-    return true;
-  }
-
   /** The cursor is void. The set stays to be seen until another replaces it, unless the caller may not see it any more. */
-  private forget(subscription: Subscription, hide: boolean): void {
+  private forgetSet(subscription: Subscription, hide = false): void {
     subscription.shownContext = undefined;
     this.allChannels.returned(subscription);
     if (!hide || subscription.shown === undefined) return;
@@ -385,5 +362,5 @@ const passing: readonly string[] = ['unavailable', 'bootstrap_timeout'];
 /** What the server needs to go on from the set that is shown. */
 export function cursorOf(subscription: Subscription): string | undefined {
   const { shown, shownContext: context } = subscription;
-  return context === undefined || shown?.position === undefined ? undefined : `${context}.${shown.position}`;
+  return context && shown && `${context}.${shown.position}`;
 }

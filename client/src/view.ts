@@ -3,7 +3,7 @@
 import type { ClientError } from './host.js';
 import { compact } from './json.js';
 import { Listeners } from './listeners.js';
-import { compareSequences, encode, type Sequence } from './protocol.js';
+import { compareSequences, encode, laterOf, type Sequence } from './protocol.js';
 import type { Change, Item } from './record_set.js';
 import type { Machine } from './state.js';
 import { cursorOf, type Subscription } from './subscriptions.js';
@@ -50,23 +50,23 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
   /** Made by `Client.subscribe`. @internal */
   constructor(
     private readonly machine: Machine,
-    private readonly subscription: Subscription,
+    private readonly followed: Subscription,
     private readonly release: (view: View<T>) => void,
   ) {
     // What is there already is told on a turn of its own, when whoever wants it listens, and nothing before it.
     void Promise.resolve().then(() => {
       this.isTold = true;
-      const { shown } = subscription;
+      const { shown } = this.followed;
       if (shown && !this.isClosed) this.shown(shown.set.differenceTo(undefined, shown.sequence));
     });
   }
 
   get name(): string {
-    return this.subscription.view;
+    return this.followed.view;
   }
 
   get space(): string {
-    return this.subscription.space;
+    return this.followed.space;
   }
 
   get size(): number {
@@ -126,7 +126,7 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
   }
 
   get status(): ViewStatus {
-    const { phase, shown, error, channel } = this.subscription;
+    const { phase, shown, error, channel } = this.followed;
     const { status } = this.machine;
     if (this.isClosed) return 'closed';
     if (status === 'closed' || status === 'denied') return status;
@@ -139,23 +139,22 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
 
   /** The commit that the set stands at. */
   get sequence(): Sequence {
-    return this.subscription.shown?.sequence ?? '0';
+    return this.followed.shown?.sequence ?? '0';
   }
 
   /** The newest commit of the space that this client has heard of. */
   get head(): Sequence {
-    const head = this.machine.allChannels.headOf(this.space);
-    return compareSequences(head, this.sequence) > 0 ? head : this.sequence;
+    return laterOf(this.machine.allChannels.headOf(this.space), this.sequence);
   }
 
   /** Opaque; belongs to exactly the set that is shown. */
   get cursor(): string | undefined {
-    return cursorOf(this.subscription);
+    return cursorOf(this.followed);
   }
 
   /** The last error of this subscription, until it is live again. */
   get error(): ClientError | undefined {
-    return this.subscription.error;
+    return this.followed.error;
   }
 
   /** Resolves when there is a set to see, be it a stored one; rejects if there never will be: `code` says why, as that of `error`, or the status. */
@@ -177,7 +176,7 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
   /** For the client: something became visible. @internal */
   shown(change: Change | undefined): void {
     // What is hidden is told before its turn, too: somebody may have looked already.
-    if (change && (this.isTold || !this.subscription.shown)) this.listeners.tell(change as Change<T>);
+    if (change && (this.isTold || !this.followed.shown)) this.listeners.tell(change as Change<T>);
     this.stateChanged();
   }
 
@@ -191,13 +190,13 @@ export class View<T = Record<string, unknown>> implements Collection<T>, Iterabl
   }
 
   private get all(): Map<string, Item<T>> {
-    return (this.subscription.shown?.set.items ?? new Map()) as Map<string, Item<T>>;
+    return (this.followed.shown?.set.items ?? new Map()) as Map<string, Item<T>>;
   }
 
   private settle(): void {
     const { status, error } = this;
     const isOver = /denied|failed|closed/.test(status);
-    const isReady = this.subscription.shown && status !== 'closed';
+    const isReady = this.followed.shown && status !== 'closed';
     if (!isReady && !isOver) return;
     const why = Object.assign(new Error(error?.message ?? `the view ${this.name} is ${status}`), { code: error?.code ?? status });
     for (const { resolve, reject } of this.waiters.splice(0)) isReady ? resolve() : reject(why);

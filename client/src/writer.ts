@@ -175,7 +175,7 @@ export class Writer<M extends AnyModel = Untyped> {
   }
 
   private watchFor(queue: WriteQueue): void {
-    this.gate.timers.clear(this.watches.get(queue.space));
+    this.gate.clock.clear(this.watches.get(queue.space));
     this.watches.delete(queue.space);
     if (!queue.isWaiting) return;
     const again = (): void => {
@@ -183,7 +183,7 @@ export class Writer<M extends AnyModel = Untyped> {
       queue.connected();
       this.pump(queue.space);
     };
-    this.watches.set(queue.space, this.gate.timers.set(again, this.patience));
+    this.watches.set(queue.space, this.gate.clock.set(again, this.patience));
   }
 
   /** Before a message is sent for the first time it is stored: after a reload its number must not stand for another one. */
@@ -233,7 +233,7 @@ export class Writer<M extends AnyModel = Untyped> {
         this.paused.delete(error.space);
         this.pump(error.space);
       };
-      this.gate.timers.set(goOn, error.retry_after ?? retryDefault);
+      this.gate.clock.set(goOn, error.retry_after ?? retryDefault);
     }
     this.save(queue);
   }

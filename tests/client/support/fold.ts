@@ -18,7 +18,7 @@ function bootstrap(): { machine: Machine; milliseconds: number; bytes: number } 
   machine.takeEvent({ type: 'token', token: 't' }, 0);
   machine.takeEvent({ type: 'opened' }, 0);
   machine.takeEvent({ type: 'message', text: '{"type":"welcome","principal":"a","heartbeat":20}' }, 0);
-  machine.takeEvent({ type: 'subscribe', subscription, isStored: false }, 0);
+  machine.takeEvent({ type: 'subscribe', subscription }, 0);
   const messages = [`{"type":"subscribed","id":"s1","channel":"c","context":"x","resumed":false}`];
   for (let from = 0; from < records; from += perDocument) {
     const some = Array.from({ length: perDocument }, (_, i) => `{"key":[${from + i}],"record":${text(from + i, from + i)}}`);

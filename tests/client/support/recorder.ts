@@ -49,8 +49,8 @@ export class Recorder {
   }
 
   subscribe(number: number, space = '1', isStored = false): this {
-    const subscription = newSubscription(number, { view: 'v', space, params: {} }, JSON.parse);
-    return this.step({ type: 'subscribe', subscription, isStored });
+    const subscription = newSubscription(number, { view: 'v', space, params: {} }, JSON.parse, isStored);
+    return this.step({ type: 'subscribe', subscription });
   }
 
   restored(number: number, stored?: StoredView): this {

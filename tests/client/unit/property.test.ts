@@ -78,7 +78,7 @@ class World {
       ? (['overdrawn', {}] as const)
       : (['above', { low: this.random.below(3) * 4 }] as const);
     const subscription = newSubscription(number, { view, space: this.random.pick(spaces), params }, JSON.parse);
-    this.machine.takeEvent({ type: 'subscribe', subscription, isStored: false }, this.now);
+    this.machine.takeEvent({ type: 'subscribe', subscription }, this.now);
   }
 
   private unsubscribe(): void {
