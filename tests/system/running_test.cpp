@@ -62,6 +62,24 @@ pid_t thread_named(pid_t process, const std::string& name) {
   return 0;
 }
 
+/// A process that stands still as long as this lives, and to which signals come that wait for it.
+class StoppedProcess {
+ public:
+  explicit StoppedProcess(pid_t pid) : pid_(pid) { ::kill(pid_, SIGSTOP); }
+  ~StoppedProcess() { ::kill(pid_, SIGCONT); }
+  StoppedProcess(const StoppedProcess&) = delete;
+  StoppedProcess& operator=(const StoppedProcess&) = delete;
+  bool awaits(int signal) const {
+    const std::string status = file_text("/proc/" + std::to_string(pid_) + "/status"), name = "ShdPnd:";
+    const auto at = status.find(name);
+    return at != std::string::npos &&
+           (std::stoull(status.substr(at + name.size()), nullptr, 16) >> (signal - 1) & 1U) != 0;
+  }
+
+ private:
+  const pid_t pid_;
+};
+
 class Running : public ::testing::Test {
  protected:
   /// The file's settings must not be hidden by flags.
@@ -266,6 +284,31 @@ TEST_F(Running, a_short_secret_is_told_with_the_place_that_names_it) {
   const Finished checked = run({program("viewgate"), "check", "--config", file.path});
   EXPECT_EQ(checked.status, config_status);
   EXPECT_THAT(checked.output, HasSubstr(file.path + ":3: auth.key_file: token key "));
+}
+
+// Its PostgreSQL stands still, so that no signal comes when the gateway itself is gone by half.
+TEST_F(Running, a_hangup_ends_nothing_while_a_private_postgresql_stops) {
+  const std::string directory = temporary_path("hangup");
+  const File ready("hangup_ready"), output("hangup_output");
+  ChildOptions options;
+  options.arguments = {program("viewgate"), "serve",        "--embedded", directory,      "--listen",
+                       "127.0.0.1:0",       "--ready-file", ready.path,   "--time-drain", "0ms"};
+  options.output_file = output.path;
+  {
+    ChildProcess gateway(options);
+    ASSERT_TRUE(eventually([&] { return !file_text(ready.path).empty(); }, patient(std::chrono::seconds(60))))
+        << file_text(output.path);
+    {
+      const StoppedProcess postgres(std::stoi(file_text(directory + "/data/postmaster.pid")));
+      gateway.signal(SIGTERM);
+      ASSERT_TRUE(eventually([&] { return postgres.awaits(SIGINT); }, patient(std::chrono::seconds(30))))
+          << file_text(output.path);
+      for (int i = 0; i < 100; ++i) gateway.signal(SIGHUP);
+    }
+    EXPECT_EQ(gateway.wait(patient(std::chrono::seconds(60))), 0) << file_text(output.path);
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory + "/data/postmaster.pid"));
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(Running, the_health_check_finds_the_file_that_the_environment_names) {
