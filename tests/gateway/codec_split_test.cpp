@@ -6,6 +6,7 @@
 #include <random>
 
 #include "gateway/codec_support.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -66,8 +67,8 @@ TEST(WsReaderSplit, byte_by_byte_gives_the_same_events) {
 }
 
 TEST(WsReaderSplit, random_bytes_cut_at_random_give_the_same_events_and_never_more_than_one_end) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = testing::seed_from_environment();
+  SCOPED_TRACE("VIEWGATE_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   const std::vector<std::string> seeds = streams();
   for (int round = 0; round < 3000; ++round) {

@@ -8,6 +8,7 @@
 #include "gateway/golden_files.hpp"
 #include "gateway/json_text.hpp"
 #include "gateway/protocol_json.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::gateway {
 namespace {
@@ -229,8 +230,8 @@ TEST(ClientMessages, what_a_client_writes_is_read_as_it_was) {
 }
 
 TEST(ClientMessages, any_cut_and_any_changed_byte_has_an_outcome_and_a_cut_is_never_accepted) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = testing::seed_from_environment();
+  SCOPED_TRACE("VIEWGATE_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (const test::GoldenFile& file : test::golden_files("client_")) {
     for (std::size_t cut = 0; cut < file.text.size(); ++cut) {

@@ -6,6 +6,7 @@
 #include "ledger/contract/model_ledger.hpp"
 #include "ledger/mutation_fixture.hpp"
 #include "ledger/record_text.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -204,9 +205,8 @@ class MutationProperty : public MutationTest {
 };
 
 TEST_F(MutationProperty, sixteen_clients_on_two_nodes_are_processed_once_each_whatever_breaks) {
-  const unsigned seed = std::random_device()();
-  std::printf("seed %u\n", seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = seed_from_environment();
+  SCOPED_TRACE("VIEWGATE_SEED=" + std::to_string(seed));
   random_.seed(seed);
   ledger::MutatorOptions options;
   options.batch_max = 5;

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 #include <thread>
 
 #include "ledger/tail_fixture.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -67,10 +67,8 @@ TEST_F(TailerTest, sessions_that_are_terminated_again_and_again_lose_and_repeat_
 }
 
 TEST_F(TailerTest, commits_of_any_size_come_whole_and_once_whatever_breaks_when) {
-  const char* given = std::getenv("VIEWGATE_SEED");
-  const unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : 1;
-  std::printf("seed %u\n", seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = seed_from_environment(1);
+  SCOPED_TRACE("VIEWGATE_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   session_.run(

@@ -17,6 +17,7 @@
 
 #include "projection/oracle.hpp"
 #include "projection/pushdown.hpp"
+#include "support/seed.hpp"
 #include "viewgate_paths.hpp"
 
 namespace viewgate::testing {
@@ -25,11 +26,6 @@ namespace {
 constexpr std::size_t rows_at_once = 40;
 constexpr int questions_at_once = 40;
 constexpr int batches_per_fill = 5;
-
-std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 std::vector<std::filesystem::path> kept_finds() {
   std::vector<std::filesystem::path> out;
@@ -49,9 +45,7 @@ std::string read_file(const std::filesystem::path& path) {
 
 class Differential : public ::testing::Test {
  protected:
-  Differential() : seed_(number_from_environment("VIEWGATE_SEED", 1)), maker_(seed_) {
-    std::cout << "VIEWGATE_SEED=" << seed_ << std::endl;
-  }
+  Differential() : seed_(seed_from_environment(1)), maker_(seed_) {}
 
   void fill() {
     rows_.clear();

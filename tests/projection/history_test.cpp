@@ -11,6 +11,7 @@
 
 #include "projection/fixture.hpp"
 #include "projection/json_text.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -225,9 +226,8 @@ std::string judge(const History& history) {
 }
 
 TEST(History, folding_events_equals_evaluating_the_view) {
-  const char* given = std::getenv("VIEWGATE_SEED");
-  const std::uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  const int histories = given != nullptr ? 1 : 25;
+  const std::uint64_t first = seed_from_environment();
+  const int histories = std::getenv("VIEWGATE_SEED") != nullptr ? 1 : 25;
   for (int i = 0; i < histories; ++i) {
     const std::uint64_t seed = first + static_cast<std::uint64_t>(i);
     int commits = 120;
@@ -241,7 +241,6 @@ TEST(History, folding_events_equals_evaluating_the_view) {
     }
     FAIL() << "VIEWGATE_SEED=" << seed << " within " << commits << " commits: " << wrong;
   }
-  std::cout << "VIEWGATE_SEED=" << first << std::endl;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "projection/value.hpp"
 #include "support/pg_session.hpp"
 #include "support/postgres_cluster.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -40,7 +41,6 @@ class Moments : public ::testing::Test {
     session_.run(
         "set timezone = 'UTC'; set datestyle = 'ISO'; set search_path = public; set client_min_messages = error");
     session_.run(functions);
-    std::cout << "VIEWGATE_SEED=" << seed_ << std::endl;
   }
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
@@ -152,7 +152,7 @@ class Moments : public ::testing::Test {
     return is_fault(value) ? "error" : print_text(type, value);
   }
 
-  const std::uint64_t seed_ = std::random_device{}();
+  const unsigned seed_ = seed_from_environment();
   std::mt19937_64 random_{seed_};
   PgSession session_;
 };

@@ -2,19 +2,13 @@
 // and its randomness. And the proof of the proof: with a bug planted in the gateway it must fail.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <iostream>
-#include <random>
 
+#include "support/seed.hpp"
 #include "system/proof.hpp"
 
 namespace viewgate::testing {
 namespace {
-
-std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 PgbenchLine& shared_line() {
   static PgbenchLine line;
@@ -30,8 +24,8 @@ std::string joined(const std::vector<std::string>& lines) {
 TEST(Proof, every_fold_equals_its_query_after_cuts_kills_and_restarts) {
   ProofOptions options;
   options.duration = std::chrono::seconds(number_from_environment("VIEWGATE_PROOF_SECONDS", 60));
-  options.seed = number_from_environment("VIEWGATE_PROOF_SEED", std::random_device()());
-  std::cout << "seed " << options.seed << ", " << options.duration.count() << " s\n" << std::flush;
+  options.seed = seed_from_environment();
+  std::cout << options.duration.count() << " s\n" << std::flush;
   const ProofResult result = run_proof(shared_line(), options);
   std::cout << result.story;
   EXPECT_TRUE(result.wrong.empty()) << joined(result.wrong) << result.story;
@@ -52,10 +46,9 @@ class PlantedBug : public ::testing::TestWithParam<const char*> {};
 TEST_P(PlantedBug, is_found) {
   ProofOptions options;
   options.duration = std::chrono::seconds(number_from_environment("VIEWGATE_PLANTED_SECONDS", 12));
-  options.seed = number_from_environment("VIEWGATE_PROOF_SEED", std::random_device()());
+  options.seed = seed_from_environment();
   options.planted_bug = GetParam();
   options.restarts = false;
-  std::cout << "seed " << options.seed << "\n" << std::flush;
   const ProofResult result = run_proof(shared_line(), options);
   const auto told = std::count_if(result.wrong.begin(), result.wrong.end(), [](const std::string& what) {
     return what.starts_with("unequal: ") || what.starts_with("violation: ");

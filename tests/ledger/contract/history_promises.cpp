@@ -5,6 +5,7 @@
 #include "ledger/contract/model_ledger.hpp"
 #include "ledger/contract/promises.hpp"
 #include "ledger/contract/steps.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -137,8 +138,8 @@ MutationRequest random_request(std::mt19937& random, const std::string& space, s
 }
 
 void any_history_is_what_the_model_says(LedgerAdapter& ledger) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = seed_from_environment();
+  SCOPED_TRACE("VIEWGATE_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   ModelLedger model;
   model.declare(suite_groups());

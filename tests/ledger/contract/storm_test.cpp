@@ -5,13 +5,13 @@
 // walked beside the model, and everything that was ever sent is sent once more.
 //
 // VIEWGATE_STORM_SECONDS and VIEWGATE_STORM_SEED choose its length and its choices.
-#include <cstdlib>
 #include <iostream>
 
 #include "ledger/contract/model_ledger.hpp"
 #include "ledger/contract/postgres_adapter.hpp"
 #include "ledger/contract/storm_people.hpp"
 #include "support/line.hpp"
+#include "support/seed.hpp"
 
 namespace viewgate::testing {
 namespace {
@@ -20,11 +20,6 @@ using ledger::Commit;
 using ledger::MutationAnswer;
 using ledger::Sequence;
 using Clock = std::chrono::steady_clock;
-
-unsigned number_from_environment(const char* name, unsigned otherwise) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : otherwise;
-}
 
 class Storm : public ::testing::Test {
  protected:
@@ -198,8 +193,8 @@ class Storm : public ::testing::Test {
 
 TEST_F(Storm, nothing_acknowledged_is_lost_or_done_twice_and_there_is_one_history) {
   const std::chrono::seconds duration(number_from_environment("VIEWGATE_STORM_SECONDS", 8));
-  const unsigned seed = number_from_environment("VIEWGATE_STORM_SEED", std::random_device()());
-  std::cout << "seed " << seed << ", " << duration.count() << " s\n" << std::flush;
+  const unsigned seed = seed_from_environment();
+  std::cout << duration.count() << " s\n" << std::flush;
   gather(seed);
   for (StormPerson* each : everybody_) each->start();
   blow(duration, seed);
