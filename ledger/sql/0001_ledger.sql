@@ -97,6 +97,7 @@ create table viewgate.changes (
   before text,                               -- null for created and erased
   after text,                                -- null for deleted, moved and erased
   groups text[],                             -- the conflict groups that it moved; null for captured tables and erased
+  overtaken boolean,                         -- true: told after a later change of the record: see places. Else null or false
   primary key (space, part, counter)
 );
 
@@ -388,7 +389,8 @@ begin
   if exists (select from told t where t.kind <> 'e' or t.before is not null or t.after is not null)
      or exists (select from held h where not exists (
                   select from told t where (t.space, t.part, t.counter, t.collection, t.key)
-                                         = (h.space, h.part, h.counter, h.collection, h.key))) then
+                                         = (h.space, h.part, h.counter, h.collection, h.key)
+                                       and t.overtaken is not distinct from h.overtaken)) then
     raise exception using errcode = 'VG005', message = 'UPDATE on viewgate.changes: the log is append-only but for erasing values';
   end if;
   return null;
@@ -688,6 +690,8 @@ $$;
 -- statements nest: a trigger (or a function in a query) of the application changes a row again before the outer statement's
 -- own trigger has told us the first change; or MERGE deletes and inserts under one key. Each change leads from a state to a
 -- state, and one walk uses them all (Hierholzer): the counters of such a key are dealt out again in the order of that walk.
+-- A walk that ends where it began may begin anywhere, so its end must be known: it is what the last change made that was not
+-- overtaken when it was told. For the last one of all was not, and whatever is told after it is, unless it made the same.
 create function viewgate.places(of_space text, of_part bigint) returns table (counter bigint, place bigint)
 language plpgsql stable strict set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -703,21 +707,22 @@ declare
 begin
   for broken in
     select k.collection, k.key, array_agg(k.counter order by k.counter) as counters,
-           array_agg(coalesce(k.before, '') order by k.counter) as froms, array_agg(coalesce(k.after, '') order by k.counter) as tos
+           array_agg(coalesce(k.before, '') order by k.counter) as froms, array_agg(coalesce(k.after, '') order by k.counter) as tos,
+           (array_agg(coalesce(k.after, '') order by k.counter desc) filter (where k.overtaken is not true))[1] as last
     from (select h.collection, h.key from
-            (select c.collection, c.key, c.before, row_number() over w as nth, lag(c.after) over w as state
+            (select c.collection, c.key, c.before, c.overtaken, row_number() over w as nth, lag(c.after) over w as state
              from viewgate.changes c where c.space = of_space and c.part = of_part
              window w as (partition by c.collection, c.key order by c.counter)) h
-          where h.nth > 1 and h.before is distinct from h.state group by h.collection, h.key) b
+          where h.nth > 1 and (h.before is distinct from h.state or h.overtaken) group by h.collection, h.key) b
     join viewgate.changes k on k.space = of_space and k.part = of_part and k.collection = b.collection and k.key = b.key
     group by k.collection, k.key
   loop
     edges := cardinality(broken.counters);
     used := array_fill(false, array[edges]);
-    -- The walk starts where more changes lead away than lead to; in a closed walk, anywhere.
+    -- The walk starts where more changes lead away than lead to; a closed one where it ends.
     select s.state into here from (select unnest(broken.froms) as state, 1 as n union all select unnest(broken.tos), -1) s
       group by s.state having sum(s.n) > 0 limit 1;
-    at_state := array[coalesce(here, broken.froms[1])];
+    at_state := array[coalesce(here, broken.last, broken.froms[1])];
     by_edge := array[0];
     backwards := '{}';
     while cardinality(at_state) > 0 loop
@@ -1245,7 +1250,7 @@ set search_path = pg_catalog, pg_temp as $$
                 space_column, viewgate.key_text('j', key_columns), rows, viewgate.has_key_text('j', key_columns))
 $$;
 
-create function viewgate.write_text(events text, collection text) returns text language sql immutable
+create function viewgate.write_text(events text, collection text, overtaken text) returns text language sql immutable
 set search_path = pg_catalog, pg_temp as $$
   select format($text$
     with events(name, kind, key, before, after) as (
@@ -1261,20 +1266,70 @@ set search_path = pg_catalog, pg_temp as $$
         set changes = w.changes + excluded.changes, last = excluded.last, statements = w.statements + 1
       returning w.space, w.part
     )
-    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
-    select c.space, m.part, c.counter, c.kind::"char", %L, c.key, c.before, c.after
-    from counted c join marked m on m.space = c.space$text$, events, collection)
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, overtaken)
+    select c.space, m.part, c.counter, c.kind::"char", %L, c.key, c.before, c.after, %s
+    from counted c join marked m on m.space = c.space$text$, events, collection, overtaken)
 $$;
 
--- The text of a captured table's trigger function.
+-- Whether a statement inside this one may have told of this table before it, in the same command of the client: then its changes
+-- may be told after later ones. `context` is the stack from which it is told (pg_context): that of a statement which a trigger of
+-- this statement runs is longer. The length of the longest one is kept until the transaction ends, with the command that it is from.
+create function viewgate.is_told_late(relation oid, context text) returns boolean language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  setting constant text := 'viewgate.told_' || relation;
+  command constant text := statement_timestamp()::text || '|';
+  told constant text := current_setting(setting, true);
+  longest constant int := case when starts_with(told, command) then split_part(told, '|', 2)::int else 0 end;
+begin
+  if length(context) > longest then perform set_config(setting, command || length(context), true); end if;
+  return length(context) < longest;
+end $$;
+
+-- What a capture asks then: what is now in the table under the keys of its transition tables, as an object: key -> space and a hash
+-- of the text. It compares columns with columns of the same type by the operator of the primary key's index, which it is
+-- to use: no cast, and no = that is out of sight.
+create function viewgate.present_text(relation oid, space_column text, key_columns text[], rows text[]) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  columns text;
+  pairs text;
+begin
+  select string_agg(format('s.%I as k%s', a.attname, k.nth), ', '),
+         string_agg(format('r.%I operator(%I.%s) k.k%s', a.attname, n.nspname, o.oprname, k.nth), ' and ')
+    into columns, pairs
+    from pg_index i cross join lateral unnest(i.indkey::int2[], i.indclass::oid[]) with ordinality k(attnum, class, nth)
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+    join pg_opclass c on c.oid = k.class
+    join pg_amop m on m.amopfamily = c.opcfamily and m.amoplefttype = c.opcintype and m.amoprighttype = c.opcintype
+                  and m.amopstrategy = 3
+    join pg_operator o on o.oid = m.amopopr join pg_namespace n on n.oid = o.oprnamespace
+    where i.indrelid = relation and i.indisprimary;
+  return format('select coalesce(jsonb_object_agg(p.key, jsonb_build_array(p.name, hashtextextended(p.doc, 0))), ''{}'') from %s p',
+                viewgate.records_text(
+                  format('(select y.* from (%s) k cross join lateral (select r.* from only %s r where %s offset 0) y)',
+                         (select string_agg(format('select %s from %I s', columns, u), ' union all ') from unnest(rows) u),
+                         relation::regclass, pairs), space_column, key_columns));
+end $$;
+
+-- Whether a record is not what a change made of it, as far as that is known.
+create function viewgate.is_overtaken(present jsonb, space text, key text, after text) returns boolean language sql immutable as $$
+  select case when $4 is null then $1 -> $3 ->> 0 is not distinct from $2
+              else $1 -> $3 is distinct from jsonb_build_array($2, hashtextextended($4, 0)) end
+$$;
+
+-- The text of a captured table's trigger function. `present`: present_text for an INSERT, a DELETE and an UPDATE.
 --
 -- It takes key and space from the record's JSON, not from columns: a column that is renamed or dropped must not make the
 -- application's writes fail (the record then has no key and is passed over; check_captures notices). One-row statements, which is
 -- nearly all of them, take the short way with o and n, the record before and after; the others pair old and new rows by key:
 --   same space: updated, unless the text is the same · space changed: moved there, created here · old key only: deleted ·
 --   new key only: created · no space (NULL): told to nobody.
+-- Where foreign keys may write the table, one statement can change a row several times: old and new rows are then paired as they
+-- come, and each pair is a step. A statement inside another tells of its changes first (is_told_late): then each record is compared
+-- with the table. Where that fails nothing comes of it, since the write must not fail. It reads what those statements have read.
 -- SECURITY DEFINER: who may write the table needs no right on the ledger.
-create function viewgate.capture_function(collection text, space_column text, key_columns text[]) returns text
+create function viewgate.capture_function(collection text, space_column text, key_columns text[], present text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $generator$
 declare
   table_mark constant text := chr(1);
@@ -1290,6 +1345,15 @@ declare
     ' case when o.name = n.name then n.doc end), '
     '(case when o.name = n.name then null else n.name end, ''c'', n.key, null, n.doc)) e(name, kind, key, before, after) '
     'where e.name is not null and e.before is distinct from e.after';
+  stepped constant text :=
+    'select e.name, e.kind, e.key, e.before, e.after from (select s.*, row_number() over () as nth from ' || old_side || ' s) o '
+    'join (select s.*, row_number() over () as nth from ' || new_side || ' s) n on n.nth = o.nth cross join lateral (values '
+    '(1, o.name, case when o.key <> n.key then ''d'' when o.name = n.name then ''u'' else ''m'' end, o.key, o.doc,'
+    ' case when o.key = n.key and o.name = n.name then n.doc end), '
+    '(2, case when o.key = n.key and o.name = n.name then null else n.name end, ''c'', n.key, null, n.doc))'
+    ' e(half, name, kind, key, before, after) where e.name is not null and e.before is distinct from e.after order by o.nth, e.half';
+  overtaken constant text :=
+    'case when present is not null then viewgate.is_overtaken(present, c.name, c.key, c.after) end';
 begin
   return format($text$
 #variable_conflict use_column
@@ -1297,6 +1361,11 @@ declare
   o jsonb;
   n jsonb;
   more boolean;
+  context text;
+  told text;
+  scans text;
+  present jsonb;
+  overtaken boolean;
   space text;
   part bigint;
   counter bigint;
@@ -1320,6 +1389,29 @@ begin
   end if;
   if o is null and n is null then return null; end if;
 
+  -- Nearly always false, and then it costs next to nothing.
+  if pg_trigger_depth() > 1 or current_setting('viewgate.told_' || TG_RELID, true) <> '' then
+    get diagnostics context = pg_context;
+    told := current_setting('viewgate.told_' || TG_RELID, true);
+    if told is distinct from statement_timestamp() || '|' || length(context) then
+      begin
+        -- Under another name it is not known to be the table that the text names, until check_captures has looked.
+        if viewgate.is_told_late(TG_RELID, context) and TG_TABLE_SCHEMA || '.' || TG_TABLE_NAME = %6$L then
+          -- A plan that is kept must not be one for the table as it was when it was small.
+          scans := current_setting('enable_seqscan');
+          perform set_config('enable_seqscan', 'off', true);
+          if TG_OP = 'INSERT' then present := (%11$s);
+          elsif TG_OP = 'DELETE' then present := (%12$s);
+          else present := (%13$s);
+          end if;
+          perform set_config('enable_seqscan', scans, true);
+        end if;
+      exception when others then
+        present := null;
+      end;
+    end if;
+  end if;
+
   if (not more and case when TG_OP = 'UPDATE' then o <> n and o ->> %3$L = n ->> %3$L and %4$s
                         else coalesce(n, o) ->> %3$L is not null end and %5$s) then
     insert into viewgate.waiting as w (txid, space, name, part, changes, last, source, role, at, request_id, fields)
@@ -1329,22 +1421,29 @@ begin
     on conflict (txid, space) do update
       set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
     returning w.space, w.part, w.last into space, part, counter;
-    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after)
+    if present is not null then
+      overtaken := viewgate.is_overtaken(present, coalesce(n, o) ->> %3$L, %7$s, n::text);
+    end if;
+    insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, overtaken)
     values (space, part, counter, case when o is null then 'c' when n is null then 'd' else 'u' end::"char",
-            %6$L, %7$s, o::text, n::text);
-  elsif TG_OP = 'UPDATE' then %8$s;
+            %6$L, %7$s, o::text, n::text, overtaken);
   elsif TG_OP = 'INSERT' then %9$s;
-  else %10$s;
+  elsif TG_OP = 'DELETE' then %10$s;
+  elsif exists (select from pg_constraint k where k.conrelid = TG_RELID and k.contype = 'f'
+                and (k.confupdtype in ('c', 'n', 'd') or k.confdeltype in ('n', 'd'))) then %14$s;
+  else %8$s;
   end if;
   if pg_sequence_last_value('viewgate.bell'::regclass) = 2 then perform viewgate.ring(); end if;
   return null;
 end $text$,
-    viewgate.write_text(emptied, collection), table_mark,
+    viewgate.write_text(emptied, collection, 'null::boolean'), table_mark,
     space_column,
     (select string_agg(format('o ->> %1$L = n ->> %1$L', k), ' and ') from unnest(key_columns) k),
     viewgate.has_key_text('coalesce(n, o)', key_columns),
     collection, viewgate.key_text('coalesce(n, o)', key_columns),
-    viewgate.write_text(changed, collection), viewgate.write_text(created, collection), viewgate.write_text(deleted, collection));
+    viewgate.write_text(changed, collection, overtaken), viewgate.write_text(created, collection, overtaken),
+    viewgate.write_text(deleted, collection, overtaken), present[1], present[2], present[3],
+    viewgate.write_text(stepped, collection, overtaken));
 end $generator$;
 
 -- Makes or replaces the function; it belongs to the owner of the schema.
@@ -1358,7 +1457,10 @@ begin
     ' set search_path = pg_catalog, pg_temp set "TimeZone" = ''UTC'' set "DateStyle" = ''ISO, YMD'''
     ' set "IntervalStyle" = ''postgres'' set extra_float_digits = 1 set bytea_output = ''hex'' set lc_monetary = ''C'''
     ' set quote_all_identifiers = off set row_security = off as %L',
-    signature, viewgate.capture_function(collection, space_column, key_columns));
+    signature, viewgate.capture_function(collection, space_column, key_columns, array[
+      viewgate.present_text(relation, space_column, key_columns, '{new_rows}'),
+      viewgate.present_text(relation, space_column, key_columns, '{old_rows}'),
+      viewgate.present_text(relation, space_column, key_columns, '{old_rows,new_rows}')]));
   execute format('revoke all on function %s from public', signature);
   execute format('alter function %s owner to %s', signature,
                  (select n.nspowner::regrole from pg_namespace n where n.nspname = 'viewgate'));
