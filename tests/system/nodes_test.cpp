@@ -2,7 +2,9 @@
 // killed or asked to, without anybody losing a commit or having to begin anew.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "system/item_crowd.hpp"
 
@@ -120,6 +122,61 @@ TEST_F(Nodes, one_that_is_killed_under_load_costs_nobody_a_commit) {
   wait_for_writes(writers, 300);
   expect_all_exact(writers, swarm, crowd);
   EXPECT_GT(swarm.totals().resumptions, 0U) << swarm.summary();
+}
+
+/// Prunes the spaces to their newest commits, and erases records in them that no view has ever shown, over and over until it is told to stop.
+class Housekeeping {
+ public:
+  Housekeeping(const std::string& database, const std::vector<std::string>& spaces)
+      : thread_([this, database, spaces] {
+          PgSession session(database);
+          for (std::int64_t id = 1'000'000; !stopping_; ++id) {
+            const std::string& space = spaces[static_cast<std::size_t>(id) % spaces.size()];
+            const std::string key = std::to_string(id);
+            session.query("insert into items (space, id, x) values ($1, $2, 'secret')", {space, key});
+            session.query("delete from items where id = $1", {key});
+            erased_ += std::stoi(
+                session.value("select viewgate.erase_record($1, 'public.items', $2)", {space, "[" + key + "]"}));
+            session.query("select viewgate.prune($1, 20)", {space});
+            session.query("select viewgate.prune_batch($1, 1000)", {space});
+          }
+        }) {}
+  ~Housekeeping() { stopping_ = true; }
+  Housekeeping(const Housekeeping&) = delete;
+  Housekeeping& operator=(const Housekeeping&) = delete;
+  /// Returns how many changes it has erased.
+  int stop() {
+    stopping_ = true;
+    thread_.join();
+    return erased_;
+  }
+
+ private:
+  std::atomic<bool> stopping_{false};
+  int erased_ = 0;
+  std::jthread thread_;
+};
+
+// I7: who reads through it holds exactly what SQL gives, whether it went on or was told to start anew.
+TEST_F(Nodes, pruning_and_erasing_under_load_leave_every_set_exact_also_of_who_comes_back) {
+  const ItemCrowd crowd(60, {line.new_space(), line.new_space(), line.new_space()});
+  loadtest::Swarm swarm(swarm_options(crowd));
+  ItemWriters writers(line.database(), crowd.spaces);
+  swarm.start();
+  ASSERT_TRUE(swarm.wait_until_live(long_time));
+  Housekeeping housekeeping(line.database(), crowd.spaces);
+  for (const auto& node : nodes) {
+    wait_for_writes(writers, 200);
+    node->process().kill();
+    wait_for_writes(writers, 200);
+    node->start_again();
+  }
+  EXPECT_GT(housekeeping.stop(), 0);
+  writers.stop();
+  EXPECT_TRUE(swarm.wait_until_at(heads_of(crowd, line.database()), long_time));
+  swarm.stop();
+  EXPECT_EQ(judge(swarm, crowd, line.database()), "") << swarm.summary();
+  EXPECT_GT(swarm.totals().resets, 0U) << swarm.summary();
 }
 
 TEST_F(Nodes, a_rolling_restart_under_load_costs_nobody_a_commit) {
