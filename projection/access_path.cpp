@@ -14,6 +14,8 @@ using Op = Expression::Op;
 // A group under more entries than this costs more there than it saves.
 constexpr std::size_t paths_max = 64;
 constexpr std::size_t values_max = 20'000;
+// Combinations of IN lists, where there are more than one.
+constexpr std::size_t combinations_max = 64;
 
 // What choosing between conjuncts goes by: about how many of the view's groups a record finds.
 constexpr std::size_t cost_of_shared_value = 1'000'000;  ///< the same value for every group
@@ -23,10 +25,19 @@ constexpr std::size_t cost_of_half_range = 20'000;
 struct Choice {
   std::vector<AccessPath> paths;
   std::size_t cost = 0;
+
+  [[nodiscard]] bool is_of_caller() const { return cost < cost_of_shared_value; }
+  [[nodiscard]] bool is_equality() const { return paths.size() == 1 && !paths.front().interval; }
+  [[nodiscard]] bool is_range() const { return paths.size() == 1 && paths.front().expressions.empty(); }
 };
 
 void add_value(AccessPath& path, const Value& value) {
-  if (!is_null(value) && !is_fault(value)) path.values.push_back(index_key(value));
+  if (!is_null(value) && !is_fault(value)) path.keys.push_back(index_key(value));
+}
+
+void sort_keys(std::vector<std::uint64_t>& keys) {
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
 }
 
 /// `x = constant` or `x IN (constants)`; fold has put constants on the right. NULL among them can make nothing true.
@@ -46,14 +57,13 @@ std::optional<Choice> equality(const Expression& expression) {
       add_value(path, child.value);
     }
   }
-  std::sort(path.values.begin(), path.values.end());
-  path.values.erase(std::unique(path.values.begin(), path.values.end()), path.values.end());
-  if (path.values.size() > values_max) return std::nullopt;
+  sort_keys(path.keys);
+  if (path.keys.size() > values_max) return std::nullopt;
   Choice out;
-  if (path.values.empty()) return out;
-  path.expression = expression.children.front();
-  const std::size_t computed = path.expression.kind == Kind::column ? 0 : 1;
-  out.cost = 2 * path.values.size() + computed + (bound ? 0 : cost_of_shared_value);
+  if (path.keys.empty()) return out;
+  path.expressions.push_back(expression.children.front());
+  const std::size_t computed = path.expressions.front().kind == Kind::column ? 0 : 1;
+  out.cost = 2 * path.keys.size() + computed + (bound ? 0 : cost_of_shared_value);
   out.paths.push_back(std::move(path));
   return out;
 }
@@ -71,7 +81,8 @@ std::optional<Choice> range(const Expression& expression) {
   Choice out;
   if (is_null(value) || is_fault(value)) return out;
   AccessPath path;
-  path.expression = expression.children.front();
+  path.keys.push_back(no_key);
+  path.ranged = expression.children.front();
   path.interval.emplace();
   (below ? path.interval->high : path.interval->low) = Interval::Bound{value, op == Op::lt || op == Op::gt};
   out.cost = cost_of_half_range + (expression.children[1].bound ? 0 : cost_of_shared_value);
@@ -87,15 +98,13 @@ std::string bytes_of(const Expression& expression, const RecordLayout& layout) {
   return out;
 }
 
-bool is_range(const Choice& choice) { return choice.paths.size() == 1 && choice.paths.front().interval.has_value(); }
-
 /// Two ranges of one expression are one interval.
 void join_ranges(std::vector<Choice>& choices, const RecordLayout& layout) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
     for (std::size_t j = i + 1; j < choices.size();) {
-      const bool same = is_range(choices[i]) && is_range(choices[j]) &&
-                        bytes_of(choices[i].paths.front().expression, layout) ==
-                            bytes_of(choices[j].paths.front().expression, layout);
+      const bool same =
+          choices[i].is_range() && choices[j].is_range() &&
+          bytes_of(*choices[i].paths.front().ranged, layout) == bytes_of(*choices[j].paths.front().ranged, layout);
       if (!same) {
         ++j;
         continue;
@@ -109,7 +118,52 @@ void join_ranges(std::vector<Choice>& choices, const RecordLayout& layout) {
   }
 }
 
-/// The conjunct that finds the fewest.
+/// The equalities as one, in an order that all groups of a form have in common.
+AccessPath joined(std::vector<AccessPath> parts, const RecordLayout& layout) {
+  std::sort(parts.begin(), parts.end(), [&](const AccessPath& a, const AccessPath& b) {
+    return bytes_of(a.expressions.front(), layout) < bytes_of(b.expressions.front(), layout);
+  });
+  AccessPath out = std::move(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    out.expressions.push_back(std::move(parts[i].expressions.front()));
+    std::vector<std::uint64_t> keys;
+    for (const std::uint64_t before : out.keys) {
+      for (const std::uint64_t next : parts[i].keys) keys.push_back(joined_key(before, next));
+    }
+    out.keys = std::move(keys);
+  }
+  sort_keys(out.keys);
+  return out;
+}
+
+/// Which of the caller's values many groups share is known to nobody: a board has many readers, and a reader many boards. So
+/// those that stand beside an equality of the caller narrow it, too.
+void narrow(Choice& best, std::vector<Choice>& others, const RecordLayout& layout) {
+  if (!best.is_equality() || best.paths.front().expressions.size() != 1 || !best.is_of_caller()) return;
+  std::stable_sort(others.begin(), others.end(), [](const Choice& a, const Choice& b) { return a.cost < b.cost; });
+  std::vector<AccessPath> parts;
+  std::size_t combinations = best.paths.front().keys.size();
+  const std::size_t enough = std::max(combinations, combinations_max);
+  parts.push_back(std::move(best.paths.front()));
+  AccessPath* range = nullptr;
+  for (Choice& each : others) {
+    if (!each.is_of_caller() || each.paths.size() != 1) continue;
+    AccessPath& path = each.paths.front();
+    if (each.is_range()) {
+      if (range == nullptr) range = &path;
+    } else if (each.is_equality() && path.expressions.size() == 1 && combinations * path.keys.size() <= enough) {
+      combinations *= path.keys.size();
+      parts.push_back(std::move(path));
+    }
+  }
+  const bool is_one = parts.size() == 1;
+  best.paths.front() = is_one ? std::move(parts.front()) : joined(std::move(parts), layout);
+  if (range == nullptr) return;
+  best.paths.front().ranged = std::move(range->ranged);
+  best.paths.front().interval = std::move(range->interval);
+}
+
+/// The conjunct that finds the fewest, and what narrows it.
 std::optional<Choice> best_of(const Expression& conjunction, const RecordLayout& layout) {
   std::vector<Choice> choices;
   for (const Expression& child : conjunction.children) {
@@ -119,7 +173,10 @@ std::optional<Choice> best_of(const Expression& conjunction, const RecordLayout&
   const auto best = std::min_element(choices.begin(), choices.end(),
                                      [](const Choice& a, const Choice& b) { return a.cost < b.cost; });
   if (best == choices.end()) return std::nullopt;
-  return std::move(*best);
+  Choice out = std::move(*best);
+  choices.erase(best);
+  narrow(out, choices, layout);
+  return out;
 }
 
 /// Every operand must have one.
@@ -162,6 +219,11 @@ std::uint64_t index_key(const Value& value) {
     if (const auto exact = numeric->exact_int8()) return std::hash<std::int64_t>{}(*exact);
   }
   return std::hash<std::string>{}(canonical(value));
+}
+
+std::uint64_t joined_key(std::uint64_t before, std::uint64_t next) {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+  return before ^ (next + golden + (before << 6U) + (before >> 2U));
 }
 
 std::optional<std::vector<AccessPath>> access_paths(const Expression& predicate, const RecordLayout& layout) {

@@ -4,40 +4,65 @@
 #include <utility>
 
 namespace viewgate::projection {
-namespace {
 
-std::string slot_name(const Expression& expression, const RecordLayout& layout) {
-  std::string out;
-  append_canonical(out, expression, layout);
-  return out;
-}
-
-}  // namespace
-
-void ValueMembers::add(const GroupPtr* group) {
+void KeyMembers::add(const GroupPtr* group, const std::optional<Interval>& interval) {
+  if (interval) {
+    if (empty()) members_.emplace<RangeIndex>();
+    std::get<RangeIndex>(members_).add(*interval, group);
+    return;
+  }
   if (empty()) {
-    one_ = group;
+    members_ = group;
     return;
   }
-  if (crowd_ == nullptr) {
-    crowd_ = std::make_unique<std::set<const GroupPtr*, OrderById>>();
-    crowd_->insert(std::exchange(one_, nullptr));
+  if (const auto* one = std::get_if<const GroupPtr*>(&members_)) {
+    auto crowd = std::make_unique<Crowd>();
+    crowd->insert(*one);
+    members_ = std::move(crowd);
   }
-  crowd_->insert(group);
+  std::get<std::unique_ptr<Crowd>>(members_)->insert(group);
 }
 
-void ValueMembers::remove(const GroupPtr* group) {
-  if (crowd_ == nullptr) {
-    if (one_ == group) one_ = nullptr;
-    return;
+void KeyMembers::remove(const GroupPtr* group, const std::optional<Interval>& interval) {
+  bool is_empty = false;
+  if (interval) {
+    auto& ranges = std::get<RangeIndex>(members_);
+    ranges.remove(*interval, group);
+    is_empty = ranges.empty();
+  } else if (const auto* one = std::get_if<const GroupPtr*>(&members_)) {
+    is_empty = *one == group;
+  } else {
+    auto& crowd = *std::get<std::unique_ptr<Crowd>>(members_);
+    crowd.erase(group);
+    is_empty = crowd.empty();
   }
-  crowd_->erase(group);
-  if (crowd_->empty()) crowd_.reset();
+  if (is_empty) members_.emplace<std::monostate>();
 }
 
-void ValueMembers::append_to(std::vector<const GroupPtr*>& out) const {
-  if (one_ != nullptr) out.push_back(one_);
-  if (crowd_ != nullptr) out.insert(out.end(), crowd_->begin(), crowd_->end());
+void KeyMembers::append_to(std::vector<const GroupPtr*>& out, const Value& ranged) const {
+  if (const auto* one = std::get_if<const GroupPtr*>(&members_)) {
+    out.push_back(*one);
+  } else if (const auto* crowd = std::get_if<std::unique_ptr<Crowd>>(&members_)) {
+    out.insert(out.end(), (*crowd)->begin(), (*crowd)->end());
+  } else {
+    std::get<RangeIndex>(members_).find(ranged, out);
+  }
+}
+
+/// Of expressions with values and one with an interval: their bytes, each with its length behind it.
+std::string CollectionIndex::slot_name(const AccessPath& path) const {
+  std::string out;
+  const auto add = [&](const Expression& expression) {
+    const std::size_t before = out.size();
+    append_canonical(out, expression, table_->layout);
+    out += std::to_string(out.size() - before);
+  };
+  for (const Expression& each : path.expressions) add(each);
+  if (path.ranged) {
+    out += '<';
+    add(*path.ranged);
+  }
+  return out;
 }
 
 void CollectionIndex::add(const GroupPtr* group) {
@@ -48,10 +73,10 @@ void CollectionIndex::add(const GroupPtr* group) {
     return;
   }
   for (AccessPath& path : *paths) {
-    Slot& slot = slots_[slot_name(path.expression, table_->layout)];
-    if (slot.points.empty() && slot.ranges.empty()) slot.expression = std::move(path.expression);
-    for (const std::uint64_t value : path.values) slot.points[value].add(group);
-    if (path.interval) slot.ranges.add(std::move(*path.interval), group);
+    Slot& slot = slots_[slot_name(path)];
+    for (const std::uint64_t key : path.keys) slot.members[key].add(group, path.interval);
+    slot.expressions = std::move(path.expressions);
+    slot.ranged = std::move(path.ranged);
   }
 }
 
@@ -63,17 +88,16 @@ void CollectionIndex::remove(const GroupPtr* group) {
     return;
   }
   for (const AccessPath& path : *paths) {
-    const auto found = slots_.find(slot_name(path.expression, table_->layout));
+    const auto found = slots_.find(slot_name(path));
     if (found == slots_.end()) continue;  // two paths of one expression, and the first emptied it
     Slot& slot = found->second;
-    for (const std::uint64_t value : path.values) {
-      const auto members = slot.points.find(value);
-      if (members == slot.points.end()) continue;
-      members->second.remove(group);
-      if (members->second.empty()) slot.points.erase(members);
+    for (const std::uint64_t key : path.keys) {
+      const auto members = slot.members.find(key);
+      if (members == slot.members.end()) continue;
+      members->second.remove(group, path.interval);
+      if (members->second.empty()) slot.members.erase(members);
     }
-    if (path.interval) slot.ranges.remove(*path.interval, group);
-    if (slot.points.empty() && slot.ranges.empty()) slots_.erase(found);
+    if (slot.members.empty()) slots_.erase(found);
   }
 }
 
@@ -81,12 +105,11 @@ void CollectionIndex::candidates(const Record* before, const Record* after, std:
   out.insert(out.end(), residual_.begin(), residual_.end());
   const std::size_t start = out.size();
   for (const auto& [name, slot] : slots_) {
-    const Value first = before == nullptr ? Value(Null{}) : evaluate(slot.expression, *before);
-    const Value second = after == nullptr ? Value(Null{}) : evaluate(slot.expression, *after);
-    find(slot, first, out);
-    if (!is_null(first) && !is_fault(first) && !is_null(second) && !is_fault(second) && compare(first, second) == 0)
-      continue;
-    find(slot, second, out);
+    const auto first = place_of(slot, before), second = place_of(slot, after);
+    if (first) find(slot, *first, out);
+    const bool is_same =
+        first && second && first->key == second->key && (!slot.ranged || compare(first->ranged, second->ranged) == 0);
+    if (second && !is_same) find(slot, *second, out);
   }
   if (out.size() - start < 2) return;
   const auto found = out.begin() + static_cast<std::ptrdiff_t>(start);
@@ -94,14 +117,25 @@ void CollectionIndex::candidates(const Record* before, const Record* after, std:
   out.erase(std::unique(found, out.end()), out.end());
 }
 
-void CollectionIndex::find(const Slot& slot, const Value& value, std::vector<const GroupPtr*>& out) {
-  if (is_null(value) || is_fault(value)) return;
-  if (!slot.points.empty()) {
-    if (const auto members = slot.points.find(index_key(value)); members != slot.points.end()) {
-      members->second.append_to(out);
-    }
+/// Nothing: no group can stand there, since NULL and errors meet no equality and are in no interval.
+std::optional<CollectionIndex::Place> CollectionIndex::place_of(const Slot& slot, const Record* record) {
+  if (record == nullptr) return std::nullopt;
+  const auto has_place = [](const Value& value) { return !is_null(value) && !is_fault(value); };
+  Place out;
+  for (std::size_t i = 0; i < slot.expressions.size(); ++i) {
+    const Value value = evaluate(slot.expressions[i], *record);
+    if (!has_place(value)) return std::nullopt;
+    out.key = i == 0 ? index_key(value) : joined_key(out.key, index_key(value));
   }
-  slot.ranges.find(value, out);
+  if (!slot.ranged) return out;
+  out.ranged = evaluate(*slot.ranged, *record);
+  if (!has_place(out.ranged)) return std::nullopt;
+  return out;
+}
+
+void CollectionIndex::find(const Slot& slot, const Place& place, std::vector<const GroupPtr*>& out) {
+  const auto members = slot.members.find(place.key);
+  if (members != slot.members.end()) members->second.append_to(out, place.ranged);
 }
 
 bool GroupIndex::add(const GroupPtr& group) {

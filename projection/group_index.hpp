@@ -1,15 +1,17 @@
 // Which groups may a change touch? Groups stand under what a record must have for their predicate to hold: the values of
-// an equality or an IN list, or the interval of a range, or several of these where it is an OR. The others are asked about
+// equalities and IN lists, in them or alone the interval of a range, or several of these where it is an OR. The others are asked about
 // every change of their collection. Owned by one thread.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "projection/access_path.hpp"
@@ -23,17 +25,19 @@ struct OrderById {
   bool operator()(const GroupPtr* a, const GroupPtr* b) const { return (*a)->id() < (*b)->id(); }
 };
 
-/// The groups under one value: nearly always one, which then needs no memory of its own; leaving a crowd is quick, too.
-class ValueMembers {
+/// The groups under one key: nearly always one, which then needs no memory of its own; leaving a crowd is quick, too. Where
+/// they have intervals, all of them do.
+class KeyMembers {
  public:
-  void add(const GroupPtr* group);
-  void remove(const GroupPtr* group);
-  [[nodiscard]] bool empty() const { return one_ == nullptr && crowd_ == nullptr; }
-  void append_to(std::vector<const GroupPtr*>& out) const;
+  void add(const GroupPtr* group, const std::optional<Interval>& interval);
+  void remove(const GroupPtr* group, const std::optional<Interval>& interval);
+  [[nodiscard]] bool empty() const { return std::holds_alternative<std::monostate>(members_); }
+  /// Those whose interval holds the value, or all, where they have none.
+  void append_to(std::vector<const GroupPtr*>& out, const Value& ranged) const;
 
  private:
-  const GroupPtr* one_ = nullptr;
-  std::unique_ptr<std::set<const GroupPtr*, OrderById>> crowd_;  ///< instead of one_, where there are more
+  using Crowd = std::set<const GroupPtr*, OrderById>;
+  std::variant<std::monostate, const GroupPtr*, std::unique_ptr<Crowd>, RangeIndex> members_;
 };
 
 /// The groups of one collection in one space, over one definition of its table (while a new model replaces an old one
@@ -55,16 +59,23 @@ class CollectionIndex {
   void candidates(const Record* before, const Record* after, std::vector<const GroupPtr*>& out) const;
 
  private:
-  /// One indexed expression: a column, or a computed one such as aid % 10.
+  /// What is indexed together: columns, or what is computed of them, such as aid % 10.
   struct Slot {
-    Expression expression;
-    std::unordered_map<std::uint64_t, ValueMembers> points;  ///< by index_key
-    RangeIndex ranges;
+    std::vector<Expression> expressions;
+    std::optional<Expression> ranged;
+    std::unordered_map<std::uint64_t, KeyMembers> members;
   };
-  static void find(const Slot& slot, const Value& value, std::vector<const GroupPtr*>& out);
+  /// Where a record stands in a slot.
+  struct Place {
+    std::uint64_t key = no_key;
+    Value ranged;
+  };
+  [[nodiscard]] std::string slot_name(const AccessPath& path) const;
+  static std::optional<Place> place_of(const Slot& slot, const Record* record);
+  static void find(const Slot& slot, const Place& place, std::vector<const GroupPtr*>& out);
 
   std::shared_ptr<const Table> table_;
-  std::map<std::string, Slot> slots_;  ///< by the expression's canonical bytes
+  std::map<std::string, Slot> slots_;  ///< by the expressions' canonical bytes
   std::set<const GroupPtr*, OrderById> residual_;
   std::size_t size_ = 0;
 };

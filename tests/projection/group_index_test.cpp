@@ -126,13 +126,14 @@ TEST(Index, groups_of_one_form_share_their_shape_and_can_be_put_together_again) 
   EXPECT_NE(bytes_of(fill(*bob.shape, bob.values)), bytes_of(predicate_of("ann", 7)));
 }
 
-// Against asking every interval, while intervals come and go.
-TEST(Index, ranges_find_exactly_the_intervals_that_hold_the_value) {
-  const ModelPtr model =
-      model_where("id int primary key, n int", "id",
-                  "(n >= params.low or params.low is null) and (n < params.high or params.high is null)");
+// Against asking every group, while groups come and go. Values are few, so that many groups share each of them.
+void expect_exactly_those_inside(const std::string& condition) {
+  SCOPED_TRACE(condition);
+  const ModelPtr model = model_where("id int primary key, a int, b int, n int", "id", condition);
   std::mt19937_64 random(7);
-  const auto bound = [&random] { return random() % 5 == 0 ? std::string("null") : std::to_string(random() % 50); };
+  const auto below = [&random](std::uint64_t count) {
+    return random() % 6 == 0 ? std::string("null") : std::to_string(random() % count);
+  };
   GroupIndex index;
   std::vector<GroupPtr> groups;
   for (int step = 0; step < 2000; ++step) {
@@ -141,20 +142,49 @@ TEST(Index, ranges_find_exactly_the_intervals_that_hold_the_value) {
       EXPECT_TRUE(index.remove(groups[static_cast<std::size_t>(at)]->id()));
       groups.erase(groups.begin() + at);
     } else {
-      const std::string params = "{\"low\": " + bound() + ", \"high\": " + bound() + "}";
+      std::string params;
+      for (const std::string name : {"a", "other", "b", "low", "high"}) {
+        if (condition.find("params." + name) == std::string::npos) continue;
+        params.append(params.empty() ? "{\"" : ", \"").append(name).append("\": ");
+        params.append(below(name == "low" || name == "high" ? 50 : 5));
+      }
+      params += '}';
       GroupPtr group = projection::bind(*model, "v", params, "{}", "s1").value().group;
       if (index.add(group)) groups.push_back(std::move(group));
     }
     if (groups.empty()) continue;
     const CollectionIndex& collection = index.find("s1", "r")->front();
-    const std::string text = "{\"id\": 1, \"n\": " + std::to_string(random() % 52) + "}";
-    const auto record = Record::parse(collection.table().layout, text);
+    const auto cut = [&] {
+      const std::string text =
+          R"({"a": )" + below(5) + R"(, "b": )" + below(5) + R"(, "n": )" + below(52) + R"(, "id": 1})";
+      return Record::parse(collection.table().layout, text).value();
+    };
+    const Record before = cut(), after = cut();
     std::vector<const GroupPtr*> found;
-    collection.candidates(nullptr, &*record, found);
-    const auto inside = std::count_if(groups.begin(), groups.end(),
-                                      [&record](const GroupPtr& group) { return group->includes(*record); });
-    ASSERT_EQ(static_cast<std::ptrdiff_t>(found.size()), inside) << text;
+    collection.candidates(&before, step % 4 == 0 ? nullptr : &after, found);
+    const auto inside = std::count_if(groups.begin(), groups.end(), [&](const GroupPtr& group) {
+      return group->includes(before) || (step % 4 != 0 && group->includes(after));
+    });
+    ASSERT_EQ(static_cast<std::ptrdiff_t>(found.size()), inside) << "step " << step;
   }
+  for (const GroupPtr& each : groups) index.remove(each->id());
+  EXPECT_EQ(index.find("s1", "r"), nullptr);
+}
+
+TEST(Index, exactly_the_groups_that_a_change_touches_are_found) {
+  for (const char* condition : {
+           "(n >= params.low or params.low is null) and (n < params.high or params.high is null)",
+           "a = params.a and b = params.b",
+           "a = params.a and n between params.low and params.high",
+           "n > params.low and b = params.b and a = params.a",
+           "a in (params.a, params.other) and b in (params.b, 4) and n <= params.high",
+           "a = params.a and (b = params.b or n > params.low)",
+           "(a = params.a and n < params.high) or (b = params.b and n > params.low)",
+           "(a = params.a and n < params.high) or (a = params.other and n > params.low)",
+           "a % 3 = params.a and b = params.b and n >= params.low",
+           "a = params.a and a = params.other and n > params.low and n > 7",
+       })
+    expect_exactly_those_inside(condition);
 }
 
 TEST(Index, a_group_under_both_values_is_asked_once) {
