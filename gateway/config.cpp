@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "gateway/config_values.hpp"
 #include "gateway/utf8.hpp"
@@ -160,8 +161,10 @@ void read_table(Reading& reading, const std::string& file, const toml::table& ta
     } else if (const auto text = plain_text(node)) {
       reading.take(*setting, source, *text);
     } else {
-      reading.refuse(*setting,
-                     source + ": " + key + " must be " + allowed_text(*setting) + ", as a string or a whole number");
+      std::string wrong = source;
+      wrong.append(": ").append(key).append(" must be ").append(allowed_text(*setting));
+      wrong.append(", as a string or a whole number");
+      reading.refuse(*setting, std::move(wrong));
     }
   }
 }
