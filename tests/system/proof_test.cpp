@@ -1,5 +1,5 @@
-// The proof on the built programs and a durable PostgreSQL; VIEWGATE_PROOF_SECONDS and VIEWGATE_PROOF_SEED choose its length
-// and its randomness. And the proof of the proof: with a bug planted in the gateway it must fail.
+// The proof on the built programs and a durable PostgreSQL; VIEWGATE_PROOF_SECONDS chooses its length and VIEWGATE_SEED its
+// randomness. And the proof of the proof: with a bug planted in the gateway it must fail.
 #include <gmock/gmock.h>
 
 #include <iostream>
@@ -43,17 +43,21 @@ TEST(Proof, every_fold_equals_its_query_after_cuts_kills_and_restarts) {
 
 class PlantedBug : public ::testing::TestWithParam<const char*> {};
 
+/// Whether enough happens in one run depends on the machine: a slow one gets two more.
 TEST_P(PlantedBug, is_found) {
   ProofOptions options;
   options.duration = std::chrono::seconds(number_from_environment("VIEWGATE_PLANTED_SECONDS", 12));
   options.seed = seed_from_environment();
   options.planted_bug = GetParam();
   options.restarts = false;
-  const ProofResult result = run_proof(shared_line(), options);
-  const auto told = std::count_if(result.wrong.begin(), result.wrong.end(), [](const std::string& what) {
+  const auto tells = [](const std::string& what) {
     return what.starts_with("unequal: ") || what.starts_with("violation: ");
-  });
-  EXPECT_GT(told, 0) << "the proof did not find the planted bug\n" << joined(result.wrong) << result.story;
+  };
+  ProofResult result;
+  for (int run = 0; run < 3 && std::ranges::none_of(result.wrong, tells); ++run, ++options.seed)
+    result = run_proof(shared_line(), options);
+  EXPECT_TRUE(std::ranges::any_of(result.wrong, tells)) << "the proof did not find the planted bug\n"
+                                                        << joined(result.wrong) << result.story;
   if (!result.wrong.empty()) std::cout << GetParam() << " was found, first by: " << result.wrong.front() << "\n";
 }
 
