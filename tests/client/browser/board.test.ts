@@ -396,6 +396,18 @@ describe('the board', () => {
     await beside.locator('.card h3', { hasText: 'Handed over' }).waitFor(bound);
     await isConfirmed(both);
     await screenshot('beside', both);
+    // More cards than fit are in their column all the same, which grows.
+    for (const page of [await signIn('ada'), both]) {
+      await page.setViewportSize({ width: 1400, height: 420 });
+      const outside = await page.locator('#board .column').evaluateAll((columns) =>
+        columns.flatMap((each) => {
+          const { bottom } = each.getBoundingClientRect();
+          return [...each.querySelectorAll('.card')].filter((card) => card.getBoundingClientRect().bottom > bottom).map((card) => card.textContent);
+        }),
+      );
+      expect(outside).toEqual([]);
+      expect(await page.locator('#board').evaluate(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)).toBe(true);
+    }
     const narrow = await signIn('ada', { colorScheme: 'dark', viewport: { width: 360, height: 740 } });
     await screenshot('narrow', narrow);
     expect(await narrow.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);

@@ -440,6 +440,20 @@ describe('a storage', () => {
     uninstall();
   });
 
+  it('of_several_pages_that_left_mutations_each_next_one_goes_on_for_one_and_first_for_that_which_left_most', async () => {
+    const locks = new FakeLocks();
+    const uninstall = locks.install();
+    const first = await indexedDbStorage({ principal: 'alice' });
+    const second = await indexedDbStorage({ principal: 'alice' });
+    await first.mutations.save('1', 1, ['{"number":"1"}']);
+    await second.mutations.save('1', 2, ['{"number":"1"}', '{"number":"2"}']);
+    locks.endPage();
+    const next = [await indexedDbStorage({ principal: 'alice' }), await indexedDbStorage({ principal: 'alice' })];
+    expect(next.map(({ mutations }) => mutations.client)).toEqual([second.mutations.client, first.mutations.client]);
+    expect(next.map(({ mutations }) => mutations.stored[0]?.texts.length)).toEqual([2, 1]);
+    uninstall();
+  });
+
   it('a_page_that_is_loaded_again_has_its_mutations_though_the_page_before_lets_go_only_then', async () => {
     const locks = new FakeLocks();
     const uninstall = locks.install();
