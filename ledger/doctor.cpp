@@ -117,11 +117,14 @@ union all
 select 'ok', format('%s spaces, %s commits looked at: numbers without gaps, stamps and changes are there',
                     (select count(*) from spaces), (select count(*) from newest)) where not exists (select from wrong))";
 
-// Each change begins where the one before it in its record's history has ended, but for what a change of the table's definition
-// explains: columns that there are no more, and columns whose catalog rows were written since the commit before (they are new, or
-// their type is). In a log of another cluster that cannot be told: there a column may have come.
+// Each change begins where the one before it in its record's history has ended, but for what explains that it does not:
+//   * the table was captured (anew) after the writer of the one began and before the other was numbered: the rows went with a table
+//     that was dropped, or were written while nobody looked. A break at that very step is not found.
+//   * a change of the table's definition: columns that there are no more, and columns whose catalog rows, or the labels or
+//     attributes of whose types, were written since the one was (they are new, or their type or name is). Not by a transaction that
+//     had its identifier before and altered later. In a log of another cluster that cannot be told: there a column may have come.
 constexpr const char* kHistory = R"(
-with spaces as (
+with recursive spaces as (
   select s.name, greatest(s.head - 500, s.retained_from - 1) as after from viewgate.spaces s
   where s.head >= s.retained_from order by s.head desc limit 100
 ), told as (
@@ -130,22 +133,47 @@ with spaces as (
   from viewgate.read_log((select array_agg(name) from spaces), (select array_agg(after) from spaces), 5000) l
   where l.ordinal >= 0 window w as (partition by l.space, l.collection, l.key order by l.sequence, l.ordinal)
 ), torn as materialized (
-  select t.*, (select age(c.numbered::xid) from viewgate.commits c
-               where c.space = viewgate.space_key(t.space) and c.sequence = t.sequence_before) as transactions_since
-  from told t where t.kind_before is not null and t.kind_before <> 'e' and t.kind <> 'e' and t.before is distinct from t.state
+  select t.* from told t
+  where t.kind_before is not null and t.kind_before <> 'e' and t.kind <> 'e' and t.before is distinct from t.state
+), judged as materialized (
+  select t.*, k.relation, coalesce(c.at < k.captured_at and l.numbered_at >= k.captured_at, false) as is_anew,
+         case when age(c.numbered::xid) < 0 then age(c.numbered::xid) else greatest(age(c.numbered::xid), age(h.xmin)) end as since
+  from torn t
+  join viewgate.commits c on c.space = viewgate.space_key(t.space) and c.sequence = t.sequence_before
+  join viewgate.commits l on l.space = c.space and l.sequence = t.sequence
+  left join viewgate.captures k on k.collection = t.collection
+  left join lateral (select x.xmin from viewgate.changes x where x.space = c.space and x.part = c.part order by x.counter limit 1) h on true
+), used(attrelid, attnum, type) as (
+  select a.attrelid, a.attnum, a.atttypid from pg_attribute a
+  where a.attrelid in (select j.relation from judged j) and a.attnum > 0 and not a.attisdropped
+  union
+  select u.attrelid, u.attnum, x.type from used u join pg_type t on t.oid = u.type cross join lateral (
+    select t.typelem union all select t.typbasetype union all select a.atttypid from pg_attribute a where a.attrelid = t.typrelid
+    union all select r.rngsubtype from pg_range r where r.rngtypid = t.oid) x(type)
+  where t.typnamespace <> 'pg_catalog'::regnamespace
 ), wrong as (
-  select t.* from torn t left join viewgate.captures k on k.collection = t.collection
-  where t.before is null or t.state is null or k.relation is null or exists (
-    select from jsonb_each(t.state::jsonb) s(name, value) full join jsonb_each(t.before::jsonb) b(name, value) using (name)
-    join pg_attribute a on a.attrelid = k.relation and a.attname = name and not a.attisdropped
-    where s.value::text is distinct from b.value::text and age(a.xmin) >= t.transactions_since
-      and not (t.transactions_since < 0 and (s.value is null or b.value is null)))
-), explained as (select (select count(*) from torn) - (select count(*) from wrong) as count)
+  select j.* from judged j where not j.is_anew and (j.before is null or j.state is null or j.relation is null or exists (
+    select from jsonb_each(j.state::jsonb) s(name, value) full join jsonb_each(j.before::jsonb) b(name, value) using (name)
+    join pg_attribute a on a.attrelid = j.relation and a.attname = name and not a.attisdropped
+    join pg_attribute made on made.attrelid = j.relation and made.attnum = -1  -- of a system column: written when the table was made
+    where s.value::text is distinct from b.value::text
+      and (age(a.xmin) > j.since or age(a.xmin) = j.since and a.xmin = made.xmin)
+      and not (j.since < 0 and (s.value is null or b.value is null))
+      and not exists (
+        select from used u join pg_type t on t.oid = u.type
+        left join pg_enum e on e.enumtypid = t.oid and strpos(b.value::text, to_json(e.enumlabel::text)::text) > 0
+        left join pg_attribute p on p.attrelid = t.typrelid and p.attnum > 0
+        where u.attrelid = a.attrelid and u.attnum = a.attnum and t.typnamespace <> 'pg_catalog'::regnamespace
+          and (age(e.xmin) < j.since or age(e.xmin) = j.since and e.xmin <> t.xmin or age(p.xmin) < j.since))))
+), explained as (
+  select (select count(*) from judged j where not j.is_anew) - (select count(*) from wrong) as altered,
+         (select count(*) from judged j where j.is_anew) as anew)
 select 'fail', format('space %L, commit %s: the change of %s %s does not begin where the one before it ended', w.space, w.sequence, w.collection, w.key)
 from (select * from wrong limit 10) w
 union all
 select 'ok', concat(format('%s changes looked at: each begins where the one before it ended', (select count(*) from told)),
-                    case when e.count > 0 then format(', %s of them but for columns that came, went or got another type in between', e.count) end)
+                    case when e.altered > 0 then format(', %s of them but for columns that came, went or got another type in between', e.altered) end,
+                    case when e.anew > 0 then format(', and %s follow one from before their table was captured anew', e.anew) end)
 from explained e where not exists (select from wrong))";
 
 constexpr const char* kClock = R"(

@@ -213,5 +213,68 @@ TEST_F(LedgerDoc, the_doctor_takes_an_altered_table_for_no_break_of_its_history)
   }
 }
 
+TEST_F(LedgerDoc, the_doctor_takes_what_was_altered_before_a_number_was_given_for_no_break_of_its_history) {
+  const auto examine = [&] { return run({program("viewgate"), "doctor", "--database", database}); };
+  const auto write = [&](const std::string& status) {
+    session.run("update orders set status = '" + status + "'");
+    session.run("select viewgate.look()");
+  };
+  // Between the write and its number; in the transaction that wrote; inside one transaction, of which both changes are; and a
+  // column that came, and a label of its type that has another name.
+  const std::vector<std::pair<int, std::string>> altered{
+      {1, "update orders set status = 'waits'; alter table orders add extra int default 5"},
+      {2, "begin; update orders set status = 'too'; alter table orders alter extra type numeric(10, 2); commit"},
+      {3,
+       "begin; update orders set status = 'one'; alter table orders rename extra to more; update orders set status = "
+       "'two'; commit"},
+      {5,
+       "create type mood as enum ('good', 'bad'); alter table orders add moods mood[] default '{good,bad}'; update "
+       "orders "
+       "set status = 'moody'; alter type mood rename value 'good' to 'fine'"}};
+  for (const auto& [explained, sql] : altered) {
+    session.run(sql);
+    session.run("select viewgate.check_captures()");
+    write("after the " + std::to_string(explained) + "th");
+    const Finished found = examine();
+    EXPECT_EQ(found.status, 0) << sql << "\n" << found.output;
+    EXPECT_THAT(found.output, HasSubstr(std::to_string(explained) +
+                                        " of them but for columns that came, went or got another type in between"))
+        << sql;
+  }
+  // A label that is new explains nothing where it is not, and the one that was renamed nothing about another column.
+  session.run("alter type mood add value 'odd'; alter type mood rename value 'bad' to 'poor'");
+  session.run("select viewgate.check_captures()");
+  write("sent");
+  EXPECT_THAT(examine().output, HasSubstr("ok   history: "));
+  const std::string newest = " where counter = (select max(counter) from viewgate.changes)";
+  for (const char* wrong :
+       {R"(jsonb_set(before::jsonb, '{status}', '"lost"'))", R"(jsonb_set(before::jsonb, '{moods}', '["fine"]'))"}) {
+    const std::string right = session.value("select before from viewgate.changes" + newest);
+    damage("update viewgate.changes set before = " + std::string(wrong) + "::text" + newest);
+    EXPECT_THAT(examine().output, HasSubstr("fail history: space 'acme', commit ")) << wrong;
+    damage("update viewgate.changes set before = '" + right + "'" + newest);
+    EXPECT_EQ(examine().status, 0) << wrong;
+  }
+}
+
+TEST_F(LedgerDoc, the_doctor_takes_a_table_that_was_dropped_and_captured_anew_for_no_break_of_its_history) {
+  const auto examine = [&] { return run({program("viewgate"), "doctor", "--database", database}); };
+  session.run("insert into orders values (8, 'acme', 'open'), (9, 'acme', 'open'); update orders set status = 'paid'");
+  session.run("select viewgate.look()");
+  session.run(
+      "drop table orders; create table orders (id int primary key, space text, status text); select "
+      "viewgate.capture('orders', 'space')");
+  session.run("insert into orders values (8, 'acme', 'anew'), (9, 'acme', 'anew')");
+  session.run("select viewgate.look(); update orders set status = 'sent' where id = 8");
+  session.run("select viewgate.look()");
+  const Finished found = examine();
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_THAT(found.output, HasSubstr(", and 2 follow one from before their table was captured anew"));
+  damage("update viewgate.changes set before = null where counter = (select max(counter) from viewgate.changes)");
+  const Finished broken = examine();
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_THAT(broken.output, HasSubstr("the change of public.orders [8] does not begin where"));
+}
+
 }  // namespace
 }  // namespace viewgate::testing
