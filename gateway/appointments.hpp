@@ -22,10 +22,10 @@ class Appointments {
     last_ = others_wait ? now : TimePoint();
   }
 
-  /// From now until the next appointment: `least` or more. Where the book is full it goes on with its second half, so that not
-  /// all the rest come at its end.
+  /// From now until the next appointment: `least` or more, and at most that behind the one before. Where the book is full it goes
+  /// on with its second half, so that not all the rest come at its end.
   [[nodiscard]] Duration next(TimePoint now, Duration least) {
-    booked_ = std::max(booked_, now + least) + pace_;
+    booked_ = std::max(booked_, now + least) + std::min(pace_, least);
     if (booked_ > now + longest * least) booked_ = now + longest / 2 * least;
     return booked_ - now;
   }

@@ -112,7 +112,8 @@ void join_ranges(std::vector<Choice>& choices, const RecordLayout& layout) {
       AccessPath& path = choices[i].paths.front();
       path.interval = intersection(std::move(*path.interval), std::move(*choices[j].paths.front().interval));
       const bool whole = path.interval->low && path.interval->high;
-      choices[i].cost = std::min({choices[i].cost, choices[j].cost, whole ? cost_of_range : cost_of_half_range});
+      const bool shared = !choices[i].is_of_caller() && !choices[j].is_of_caller();
+      choices[i].cost = (whole ? cost_of_range : cost_of_half_range) + (shared ? cost_of_shared_value : 0);
       choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(j));
     }
   }
@@ -137,7 +138,8 @@ AccessPath joined(std::vector<AccessPath> parts, const RecordLayout& layout) {
 }
 
 /// Which of the caller's values many groups share is known to nobody: a board has many readers, and a reader many boards. So
-/// those that stand beside an equality of the caller narrow it, too.
+/// those that stand beside an equality of the caller narrow it, too: of columns, since an error in what is computed is counted
+/// by the groups that it belongs to.
 void narrow(Choice& best, std::vector<Choice>& others, const RecordLayout& layout) {
   if (!best.is_equality() || best.paths.front().expressions.size() != 1 || !best.is_of_caller()) return;
   std::stable_sort(others.begin(), others.end(), [](const Choice& a, const Choice& b) { return a.cost < b.cost; });
@@ -151,7 +153,8 @@ void narrow(Choice& best, std::vector<Choice>& others, const RecordLayout& layou
     AccessPath& path = each.paths.front();
     if (each.is_range()) {
       if (range == nullptr) range = &path;
-    } else if (each.is_equality() && path.expressions.size() == 1 && combinations * path.keys.size() <= enough) {
+    } else if (each.is_equality() && path.expressions.size() == 1 && path.expressions.front().kind == Kind::column &&
+               combinations * path.keys.size() <= enough) {
       combinations *= path.keys.size();
       parts.push_back(std::move(path));
     }
@@ -221,9 +224,12 @@ std::uint64_t index_key(const Value& value) {
   return std::hash<std::string>{}(canonical(value));
 }
 
+/// Integers are their own index_key, so what comes before has to be spread over all bits first (the finaliser of splitmix64).
 std::uint64_t joined_key(std::uint64_t before, std::uint64_t next) {
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
-  return before ^ (next + golden + (before << 6U) + (before >> 2U));
+  before += 0x9e3779b97f4a7c15;
+  before = (before ^ (before >> 30U)) * 0xbf58476d1ce4e5b9;
+  before = (before ^ (before >> 27U)) * 0x94d049bb133111eb;
+  return (before ^ (before >> 31U)) + next;
 }
 
 std::optional<std::vector<AccessPath>> access_paths(const Expression& predicate, const RecordLayout& layout) {

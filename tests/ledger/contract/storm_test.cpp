@@ -4,7 +4,7 @@
 // sessions are terminated, the gateway and all of PostgreSQL are killed by SIGKILL, again and again. In the end the log is
 // walked beside the model, and everything that was ever sent is sent once more.
 //
-// VIEWGATE_STORM_SECONDS and VIEWGATE_STORM_SEED choose its length and its choices.
+// VIEWGATE_STORM_SECONDS and VIEWGATE_SEED choose its length and its choices.
 #include <iostream>
 
 #include "ledger/contract/model_ledger.hpp"
