@@ -1271,33 +1271,37 @@ set search_path = pg_catalog, pg_temp as $$
     from counted c join marked m on m.space = c.space$text$, events, collection, overtaken)
 $$;
 
--- Whether a statement inside this one may have told of this table before it, in the same command of the client: then its changes
--- may be told after later ones. `context` is the stack from which it is told (pg_context): that of a statement which a trigger of
--- this statement runs is longer. The length of the longest one is kept until the transaction ends, with the command that it is from.
-create function viewgate.is_told_late(relation oid, context text) returns boolean language plpgsql
+-- Whether a statement inside this one may have told of this table before it, in the same command of the client: one that a trigger
+-- of this statement runs is more triggers deep. Then this one's changes may be told after later ones. Gives the counter after which
+-- the command's statements have told, null where no deeper one has. The greatest depth and the counter are kept until the
+-- transaction ends, with the command that they are from.
+create function viewgate.told_inside(relation oid, depth int) returns bigint language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
   setting constant text := 'viewgate.told_' || relation;
   command constant text := statement_timestamp()::text || '|';
-  told constant text := current_setting(setting, true);
-  longest constant int := case when starts_with(told, command) then split_part(told, '|', 2)::int else 0 end;
+  told constant text := case when starts_with(current_setting(setting, true), command) then current_setting(setting, true) end;
+  deepest constant int := coalesce(split_part(told, '|', 2)::int, 0);
+  since constant bigint := coalesce(split_part(told, '|', 3)::bigint, pg_sequence_last_value('viewgate.change_counter'::regclass), 0);
 begin
-  if length(context) > longest then perform set_config(setting, command || length(context), true); end if;
-  return length(context) < longest;
+  if depth > deepest then perform set_config(setting, command || depth || '|' || since, true); end if;
+  return case when depth < deepest then since end;
 end $$;
 
--- What a capture asks then: what is now in the table under the keys of its transition tables, as an object: key -> space and a hash
--- of the text. It compares columns with columns of the same type by the operator of the primary key's index, which it is
--- to use: no cast, and no = that is out of sight.
+-- What a capture asks then: what is now in the table under the keys of its transition tables (of those in `told` alone, unless that
+-- is null), as an object: key -> space and a hash of the text. It compares columns with columns of the same type by the operator of
+-- the primary key's index, which it is to use: no cast, and no = that is out of sight. The table may have a column `told`.
 create function viewgate.present_text(relation oid, space_column text, key_columns text[], rows text[]) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   columns text;
+  key text;
   pairs text;
 begin
   select string_agg(format('s.%I as k%s', a.attname, k.nth), ', '),
+         format('jsonb_build_array(%s)::text', string_agg(format('s.%I', a.attname), ', ' order by k.nth)),
          string_agg(format('r.%I operator(%I.%s) k.k%s', a.attname, n.nspname, o.oprname, k.nth), ' and ')
-    into columns, pairs
+    into columns, key, pairs
     from pg_index i cross join lateral unnest(i.indkey::int2[], i.indclass::oid[]) with ordinality k(attnum, class, nth)
     join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
     join pg_opclass c on c.oid = k.class
@@ -1308,14 +1312,17 @@ begin
   return format('select coalesce(jsonb_object_agg(p.key, jsonb_build_array(p.name, hashtextextended(p.doc, 0))), ''{}'') from %s p',
                 viewgate.records_text(
                   format('(select y.* from (%s) k cross join lateral (select r.* from only %s r where %s offset 0) y)',
-                         (select string_agg(format('select %s from %I s', columns, u), ' union all ') from unnest(rows) u),
+                         (select string_agg(format('select %s from %I s where capture.told is null or capture.told ? %s', columns, u, key),
+                                            ' union all ') from unnest(rows) u),
                          relation::regclass, pairs), space_column, key_columns));
 end $$;
 
--- Whether a record is not what a change made of it, as far as that is known.
-create function viewgate.is_overtaken(present jsonb, space text, key text, after text) returns boolean language sql immutable as $$
-  select case when $4 is null then $1 -> $3 ->> 0 is not distinct from $2
-              else $1 -> $3 is distinct from jsonb_build_array($2, hashtextextended($4, 0)) end
+-- Whether a record is not what a change made of it; null where it was not asked for. Called for each row: PostgreSQL inlines it.
+create function viewgate.is_overtaken(told jsonb, present jsonb, space text, key text, after text) returns boolean
+language sql stable as $$
+  select case when present is null or not told ? key then null
+              when after is null then present -> key ->> 0 is not distinct from space
+              else present -> key is distinct from jsonb_build_array(space, hashtextextended(after, 0)) end
 $$;
 
 -- The text of a captured table's trigger function. `present`: present_text for an INSERT, a DELETE and an UPDATE.
@@ -1326,8 +1333,10 @@ $$;
 --   same space: updated, unless the text is the same · space changed: moved there, created here · old key only: deleted ·
 --   new key only: created · no space (NULL): told to nobody.
 -- Where foreign keys may write the table, one statement can change a row several times: old and new rows are then paired as they
--- come, and each pair is a step. A statement inside another tells of its changes first (is_told_late): then each record is compared
--- with the table. Where that fails nothing comes of it, since the write must not fail. It reads what those statements have read.
+-- come, and each pair is a step. A statement inside another tells of its changes first (told_inside): then records are compared with
+-- the table, those of both statements where few were told inside, else all: as good, and without a list. Where that fails nothing
+-- comes of it, since the write must not fail. In SERIALIZABLE there is no comparison: what a transaction has read there, pages of an
+-- index included, can make it or another one fail.
 -- SECURITY DEFINER: who may write the table needs no right on the ledger.
 create function viewgate.capture_function(collection text, space_column text, key_columns text[], present text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $generator$
@@ -1353,16 +1362,17 @@ declare
     '(2, case when o.key = n.key and o.name = n.name then null else n.name end, ''c'', n.key, null, n.doc))'
     ' e(half, name, kind, key, before, after) where e.name is not null and e.before is distinct from e.after order by o.nth, e.half';
   overtaken constant text :=
-    'case when present is not null then viewgate.is_overtaken(present, c.name, c.key, c.after) end';
+    'viewgate.is_overtaken(told, present, c.name, c.key, c.after)';
 begin
   return format($text$
 #variable_conflict use_column
+<<capture>>
 declare
   o jsonb;
   n jsonb;
   more boolean;
-  context text;
-  told text;
+  since bigint;
+  told jsonb;
   scans text;
   present jsonb;
   overtaken boolean;
@@ -1390,26 +1400,31 @@ begin
   if o is null and n is null then return null; end if;
 
   -- Nearly always false, and then it costs next to nothing.
-  if pg_trigger_depth() > 1 or current_setting('viewgate.told_' || TG_RELID, true) <> '' then
-    get diagnostics context = pg_context;
-    told := current_setting('viewgate.told_' || TG_RELID, true);
-    if told is distinct from statement_timestamp() || '|' || length(context) then
-      begin
-        -- Under another name it is not known to be the table that the text names, until check_captures has looked.
-        if viewgate.is_told_late(TG_RELID, context) and TG_TABLE_SCHEMA || '.' || TG_TABLE_NAME = %6$L then
-          -- A plan that is kept must not be one for the table as it was when it was small.
-          scans := current_setting('enable_seqscan');
-          perform set_config('enable_seqscan', 'off', true);
-          if TG_OP = 'INSERT' then present := (%11$s);
-          elsif TG_OP = 'DELETE' then present := (%12$s);
-          else present := (%13$s);
-          end if;
-          perform set_config('enable_seqscan', scans, true);
+  if (pg_trigger_depth() > 1 or current_setting('viewgate.told_' || TG_RELID, true) <> '')
+     and current_setting('transaction_isolation') <> 'serializable'
+     and starts_with(current_setting('viewgate.told_' || TG_RELID, true),
+                     statement_timestamp() || '|' || pg_trigger_depth() || '|') is not true then
+    begin
+      since := viewgate.told_inside(TG_RELID, pg_trigger_depth());
+      -- Under another name it is not known to be the table that the text names, until check_captures has looked.
+      if since is not null and TG_TABLE_SCHEMA || '.' || TG_TABLE_NAME = %6$L then
+        -- A plan that is kept must not be one for the table as it was when it was small.
+        scans := current_setting('enable_seqscan');
+        perform set_config('enable_seqscan', 'off', true);
+        if more and pg_sequence_last_value('viewgate.change_counter'::regclass) - since < 1000 then
+          told := (select coalesce(jsonb_object_agg(c.key, null), '{}')
+                   from viewgate.waiting w join viewgate.changes c on c.space = w.space and c.part = w.part
+                   where w.txid = pg_current_xact_id() and c.collection = %6$L and c.counter > since);
         end if;
-      exception when others then
-        present := null;
-      end;
-    end if;
+        if TG_OP = 'INSERT' then present := (%11$s);
+        elsif TG_OP = 'DELETE' then present := (%12$s);
+        else present := (%13$s);
+        end if;
+        perform set_config('enable_seqscan', scans, true);
+      end if;
+    exception when others then
+      present := null;
+    end;
   end if;
 
   if (not more and case when TG_OP = 'UPDATE' then o <> n and o ->> %3$L = n ->> %3$L and %4$s
@@ -1422,7 +1437,7 @@ begin
       set changes = w.changes + 1, last = excluded.last, statements = w.statements + 1
     returning w.space, w.part, w.last into space, part, counter;
     if present is not null then
-      overtaken := viewgate.is_overtaken(present, coalesce(n, o) ->> %3$L, %7$s, n::text);
+      overtaken := viewgate.is_overtaken(told, present, coalesce(n, o) ->> %3$L, %7$s, n::text);
     end if;
     insert into viewgate.changes (space, part, counter, kind, collection, key, before, after, overtaken)
     values (space, part, counter, case when o is null then 'c' when n is null then 'd' else 'u' end::"char",

@@ -94,9 +94,9 @@ TEST_F(Grants, a_gateway_serves_under_the_role_that_was_granted_what_is_printed_
                        "and not has_function_privilege(p.oid, 'execute')"),
       "append append_fault apply_model capture capture_function changed_groups clear_retention "
       "declare_conflict_groups erase_record erase_space frame_of goes_on has_key_text install_capture_function "
-      "is_in_table is_overtaken is_told_late "
-      "key_columns_of key_text present_text prune records_text revoke set_retention shape_of tag uncapture versions_of "
-      "write_text");
+      "is_in_table is_overtaken "
+      "key_columns_of key_text present_text prune records_text revoke set_retention shape_of tag told_inside uncapture "
+      "versions_of write_text");
 
   // Revoking over HTTP is a right that is asked for by name.
   const Finished more = run({program("viewgate"), "grants", "--role", "gateway_of_the_test", "--revocations",

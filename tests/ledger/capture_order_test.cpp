@@ -52,8 +52,7 @@ std::string level_name(const ::testing::TestParamInfo<const char*>& level) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Isolation, CaptureOrder,
-                         ::testing::Values("read committed", "repeatable read", "serializable"), level_name);
+INSTANTIATE_TEST_SUITE_P(Isolation, CaptureOrder, ::testing::Values("read committed", "repeatable read"), level_name);
 
 TEST_P(CaptureOrder, a_row_that_its_own_trigger_deletes_is_told_as_created_and_then_deleted) {
   obey();
@@ -164,6 +163,7 @@ TEST_P(CaptureOrder, a_key_of_any_type_finds_the_record_again) {
       "create extension citext; create schema far; create type far.mood as enum ('good', 'bad'); "
       "create domain far.code as text; "
       "create table odd (r citext, k1 far.mood, \"K 2\" numeric, d far.code, l int[], j jsonb, space text, v text, "
+      "told jsonb default '{}', present jsonb default '{}', "
       "primary key (r, k1, \"K 2\", d, l, j));"
       "select viewgate.capture('odd', 'space');"
       "create function drop_it() returns trigger language plpgsql as $$ begin "
@@ -207,6 +207,89 @@ TEST_P(CaptureOrder, a_write_never_fails_because_its_order_cannot_be_found) {
   EXPECT_EQ(writer_.value("select string_agg(id::text, ' ' order by id) from t"), "3 5 7");
   ledger_.session().run("drop table t; alter schema viewgate owner to current_user; drop owned by " + owner +
                         "; drop role " + owner);
+}
+
+TEST_P(CaptureOrder, of_a_large_statement_only_what_was_written_again_inside_it_is_compared) {
+  obey();
+  write("insert into t select g, 'a', case g when 700 then 'gone' else 'calm' end from generate_series(1, 1500) g");
+  const std::string compared = "select count(overtaken) from viewgate.changes";
+  EXPECT_EQ(ledger_.session().value(compared), "1");
+  // Where as much was written inside it, all of it is.
+  write("update t set v = case when id % 3 = 0 then 'back' when id % 3 = 1 then 'gone' else 'away' end");
+  EXPECT_GT(std::stoi(ledger_.session().value(compared)), 1499);
+}
+
+// What a trigger of another table writes is nested in nothing that writes this table.
+TEST_P(CaptureOrder, a_table_that_another_ones_trigger_writes_is_compared_with_nothing) {
+  writer_.run(
+      "create table source (id int primary key);"
+      "create function spread() returns trigger language plpgsql as $$ begin insert into t values (new.id, 'a', "
+      "'new'); "
+      "update t set v = 'a much longer text of a statement' where id = new.id; delete from t where id = new.id - 1; "
+      "return null; end $$;"
+      "create trigger spread after insert on source for each row execute function spread();"
+      "set track_functions = 'all'");
+  writer_.run("begin; insert into source select generate_series(1, 100)");
+  EXPECT_EQ(writer_.value("select sum(calls) from pg_stat_xact_user_functions where funcname = 'told_inside'"), "1");
+  write("update t set v = 'directly'; commit");
+  EXPECT_EQ(ledger_.session().value("select count(overtaken) from viewgate.changes"), "0");
+}
+
+/// In SERIALIZABLE a read of ours could be what makes a transaction fail. So nothing is compared there: a row that ends as it began
+/// may have its changes in another order, every other one is told as it was.
+class CaptureOrderSerializable : public ::testing::Test {
+ protected:
+  CaptureOrderSerializable() {
+    ledger_.session().run(
+        "create table tree (id int primary key, parent int, n int not null default 0, space text default 'a');"
+        "insert into tree select generate_series(1, 20000); select viewgate.capture('tree', 'space');"
+        "create function count_up() returns trigger language plpgsql as $$ begin "
+        "update tree set n = n + 1 where id = new.parent; if new.parent = 0 then delete from tree where id = new.id; "
+        "end if; return null; end $$;"
+        "create trigger count_up after insert on tree for each row execute function count_up()");
+    ledger_.session().run("vacuum analyze tree");
+  }
+  SqlLedger ledger_;
+};
+
+TEST_F(CaptureOrderSerializable, who_writes_rows_side_by_side_whose_triggers_write_others_does_not_fail_because_of_us) {
+  PgSession one = ledger_.connect();
+  PgSession other = ledger_.connect();
+  one.run("begin isolation level serializable");
+  other.run("begin isolation level serializable");
+  for (int id = 30001; id < 30021; id += 2) {
+    EXPECT_EQ(one.refusal("insert into tree values (" + std::to_string(id) + ", 100)"), "");
+    EXPECT_EQ(other.refusal("insert into tree values (" + std::to_string(id + 1) + ", 10000)"), "");
+  }
+  EXPECT_EQ(one.refusal("commit"), "");
+  EXPECT_EQ(other.refusal("commit"), "");
+  ledger_.number_all();
+  EXPECT_EQ(ledger_.head("a"), 2);
+  EXPECT_EQ(ledger_.session().value("select count(*) from viewgate.changes where overtaken is not null"), "0");
+}
+
+TEST_F(CaptureOrderSerializable, all_is_told_and_in_order_where_a_row_does_not_end_as_it_began) {
+  PgSession writer = ledger_.connect();
+  writer.run("set default_transaction_isolation = 'serializable'");
+  writer.run(
+      "begin; insert into tree values (30001, 1); insert into tree values (30002, 30001), (30003, 30001); commit");
+  writer.run("insert into tree values (30004, 0)");
+  ledger_.number_all();
+  const std::string told = ledger_.told("a");
+  const std::string first = "u[1] c[30001] u[30001] u[30001] c[30002] c[30003]";
+  EXPECT_THAT(told, ::testing::AnyOf(first + " | c[30004] d[30004]", first + " | d[30004] c[30004]"));
+}
+
+/// Of one transaction's changes those of records that have changed: what they were, and what they are.
+std::vector<LoggedChange> of_changed(std::vector<LoggedChange> log, const Records& were, const Records& are) {
+  const auto text = [](const Records& records, const LoggedChange& of) {
+    const auto found = records.find({of.collection, of.key});
+    return found == records.end() ? std::string() : found->second;
+  };
+  std::erase_if(log, [&](const LoggedChange& change) { return text(were, change) == text(are, change); });
+  std::ranges::sort(log, {}, &LoggedChange::ordinal);
+  for (std::size_t nth = 0; nth < log.size(); ++nth) log[nth].ordinal = std::int64_t(nth);
+  return log;
 }
 
 /// Triggers that do what comes into their mind, drawn from a seed.
@@ -295,7 +378,8 @@ TEST(CaptureOrderProperty, folding_the_log_gives_the_table_whatever_triggers_do)
   for (int round = 0; round < 40 && !HasFatalFailure() && !HasNonfatalFailure(); ++round) {
     const std::string trigger = whims.trigger();
     writer.run(trigger + "; " + whims.setseed());
-    writer.run(std::string("set default_transaction_isolation = '") + (round % 3 == 0   ? "serializable'"
+    const bool is_serializable = round % 3 == 0;
+    writer.run(std::string("set default_transaction_isolation = '") + (is_serializable  ? "serializable'"
                                                                        : round % 3 == 1 ? "repeatable read'"
                                                                                         : "read committed'"));
     for (int nth = 0; nth < 6; ++nth) {
@@ -313,9 +397,12 @@ TEST(CaptureOrderProperty, folding_the_log_gives_the_table_whatever_triggers_do)
       EXPECT_THAT(refusal, ::testing::AnyOf("", "21000", "27000", "23505", "23503"));
       ledger.number_all();
       for (const std::string space : {"a", "b", "c"}) {
-        fold(ledger.log(space, after[space]), folded[space], after[space]);
+        const Records now = ledger.table("public.t", space);
+        std::vector<LoggedChange> log = ledger.log(space, after[space]);
+        if (is_serializable) log = of_changed(std::move(log), folded[space], now);
+        fold(std::move(log), folded[space], after[space]);
         after[space] = ledger.head(space);
-        EXPECT_EQ(folded[space], ledger.table("public.t", space)) << "space " << space;
+        EXPECT_EQ(folded[space], now) << "space " << space;
       }
     }
   }
