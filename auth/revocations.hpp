@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "auth/principal.hpp"
@@ -32,6 +34,7 @@ class Revocations {
   /// issued counts as issued before. What has ended by `now` covers nothing.
   [[nodiscard]] bool cover(const Principal& principal, std::chrono::seconds leeway,
                            std::chrono::system_clock::time_point now) const;
+  /// Principals and ids.
   [[nodiscard]] std::size_t size() const { return principals_.size() + token_ids_.size(); }
 
  private:
@@ -39,11 +42,12 @@ class Revocations {
     std::chrono::sys_seconds revoked_at;
     std::chrono::sys_seconds until;
   };
-  using ByName = std::map<std::pair<std::string, std::string>, Times>;  // issuer and name; each with its latest times
+  /// By issuer and name. Of those of one name only such as no other outdoes: a short one after a long one ends when it says.
+  using ByName = std::map<std::pair<std::string, std::string>, std::vector<Times>>;
 
-  /// Null also where it has ended by then.
-  static const Times* find(const ByName& names, const std::string& issuer, const std::string& name,
-                           std::chrono::system_clock::time_point now);
+  /// Whether one is in force that covers what was issued then, or at any time.
+  static bool covers(const ByName& names, const std::string& issuer, const std::string& name,
+                     std::optional<std::chrono::sys_seconds> issued_at, std::chrono::system_clock::time_point now);
 
   ByName principals_;
   ByName token_ids_;

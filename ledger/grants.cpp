@@ -33,6 +33,8 @@ with wanted(place, kind, object, name, privilege, optional) as (
       'triggers_of', 'use_ticket', 'watermark', 'with_own', 'write_mutation', 'write_mutations', 'writer')
   union all select 5, 'schema ', n.oid, quote_ident(n.nspname), 'usage', false
     from pg_namespace n where n.oid in (select c.relnamespace from viewgate.captures k join pg_class c on c.oid = k.relation)
+  union all select 5, 'database ', d.oid, quote_ident(d.datname), 'connect', false
+    from pg_database d where d.datname = current_database()
   union all select 6, '', k.relation::oid, k.relation::regclass::text, 'select', false from viewgate.captures k
 ),
 held(grantee, kind, object, name, privilege) as (
@@ -73,6 +75,7 @@ lacking(text) as (
   select format('%s on %s%s', string_agg(w.privilege, ', ' order by w.privilege), w.kind, w.name) from wanted w, asking a
   where not a.owns and not w.optional and not case w.kind
     when 'schema ' then has_schema_privilege(w.object, w.privilege)
+    when 'database ' then has_database_privilege(w.object, w.privilege)
     when 'sequence ' then has_sequence_privilege(w.object, w.privilege)
     when 'function ' then has_function_privilege(w.object, w.privilege)
     else case when w.privilege like '% (%)'

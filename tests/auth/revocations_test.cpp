@@ -57,6 +57,17 @@ TEST(Revocations, the_latest_counts_and_what_is_over_is_forgotten) {
   EXPECT_EQ(revocations.size(), 0U);
 }
 
+TEST(Revocations, a_short_one_after_a_long_one_ends_when_it_says) {
+  Revocations revocations;
+  revocations.add({"", "ada", "", at(0), at(1000)});
+  revocations.add({"", "ada", "", at(7), at(20)});
+  EXPECT_TRUE(revocations.cover(ada(at(5)), seconds{0}, at(19)));
+  EXPECT_FALSE(revocations.cover(ada(at(5)), seconds{0}, at(20))) << "issued after the long one";
+  EXPECT_TRUE(revocations.cover(ada(at(0)), seconds{0}, at(999)));
+  EXPECT_TRUE(revocations.cover(ada(std::nullopt), seconds{0}, at(999)));
+  EXPECT_EQ(revocations.size(), 1U);
+}
+
 TEST(Revocations, one_ends_by_itself_and_a_clock_that_is_set_back_finds_it_again) {
   Revocations revocations;
   revocations.add({"", "ada", "", at(0), at(1000)});
