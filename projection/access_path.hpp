@@ -23,10 +23,12 @@ struct AccessPath {
 [[nodiscard]] std::uint64_t index_key(const Value& value);
 [[nodiscard]] std::uint64_t joined_key(std::uint64_t before, std::uint64_t next);
 inline constexpr std::uint64_t no_key = 0;
+inline constexpr std::uint64_t null_key = 0x6e756c6c9d3a57b1;
 
 /// The conditions that narrow the predicate most: equalities and IN lists before ranges, values of the caller before
 /// those that all groups of the view have, also inside OR where each operand has one; of the caller's, all equalities together
-/// and a range beside them, so that it does not matter which of them many groups share. Empty: no record can meet it.
+/// and a range beside them, so that it does not matter which of them many groups share. That a column is NULL, true or false is an
+/// equality. Empty: no record can meet it.
 /// Nothing: it asks about every record. `predicate` is bound and folded.
 [[nodiscard]] std::optional<std::vector<AccessPath>> access_paths(const Expression& predicate,
                                                                   const RecordLayout& layout);

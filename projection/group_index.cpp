@@ -117,19 +117,19 @@ void CollectionIndex::candidates(const Record* before, const Record* after, std:
   out.erase(std::unique(found, out.end()), out.end());
 }
 
-/// Nothing: no group can stand there, since NULL and errors meet no equality and are in no interval.
+/// Nothing: no group can stand there, since errors meet no equality, and neither they nor NULL are in an interval.
 std::optional<CollectionIndex::Place> CollectionIndex::place_of(const Slot& slot, const Record* record) {
   if (record == nullptr) return std::nullopt;
-  const auto has_place = [](const Value& value) { return !is_null(value) && !is_fault(value); };
   Place out;
   for (std::size_t i = 0; i < slot.expressions.size(); ++i) {
     const Value value = evaluate(slot.expressions[i], *record);
-    if (!has_place(value)) return std::nullopt;
-    out.key = i == 0 ? index_key(value) : joined_key(out.key, index_key(value));
+    if (is_fault(value)) return std::nullopt;
+    const std::uint64_t key = is_null(value) ? null_key : index_key(value);
+    out.key = i == 0 ? key : joined_key(out.key, key);
   }
   if (!slot.ranged) return out;
   out.ranged = evaluate(*slot.ranged, *record);
-  if (!has_place(out.ranged)) return std::nullopt;
+  if (is_null(out.ranged) || is_fault(out.ranged)) return std::nullopt;
   return out;
 }
 
