@@ -115,11 +115,10 @@ class KeySource::Worker {
 
   bool ask(std::size_t issuer) {
     const std::scoped_lock lock(mutex_);
-    const auto place = std::find_if(places_.begin(), places_.end(),
-                                    [issuer](const Place& each) { return each.place.issuer == issuer; });
+    const auto place = find(issuer);
     if (stopped_ || place == places_.end()) return false;
     const auto now = Clock::now();
-    if (place->under_way || place->due <= now) return true;
+    if (place->is_under_way(now)) return true;
     if (place->asked_at && now - *place->asked_at < options_.gap) return false;
     place->asked_at = now;
     place->due = now;
@@ -128,13 +127,27 @@ class KeySource::Worker {
     return true;
   }
 
+  bool is_under_way(std::size_t issuer) {
+    const std::scoped_lock lock(mutex_);
+    const auto place = find(issuer);
+    return !stopped_ && place != places_.end() && place->is_under_way(Clock::now());
+  }
+
  private:
   struct Place {
     KeyPlace place;
     Clock::time_point due;
     std::optional<Clock::time_point> asked_at;  // by an unknown key
     bool under_way = false;
+
+    /// Or about to be: the one thread fetches one place after the other.
+    [[nodiscard]] bool is_under_way(Clock::time_point now) const { return under_way || due <= now; }
   };
+
+  std::vector<Place>::iterator find(std::size_t issuer) {
+    return std::find_if(places_.begin(), places_.end(),
+                        [issuer](const Place& each) { return each.place.issuer == issuer; });
+  }
 
   void run() {
     std::unique_lock lock(mutex_);
@@ -184,5 +197,7 @@ KeySource::~KeySource() = default;
 void KeySource::stop() { worker_->stop(); }
 
 bool KeySource::ask(std::size_t issuer) { return worker_->ask(issuer); }
+
+bool KeySource::is_under_way(std::size_t issuer) const { return worker_->is_under_way(issuer); }
 
 }  // namespace viewgate::auth

@@ -57,6 +57,8 @@ class KeySource {
   /// A token names an unknown key. True: a fetch is under way, the listener hears of its end. False: that issuer's keys are
   /// not fetched, or were a moment ago. Thread-safe.
   [[nodiscard]] bool ask(std::size_t issuer);
+  /// As ask, and begins nothing: whether the listener is still to hear of a fetch's end. Thread-safe.
+  [[nodiscard]] bool is_under_way(std::size_t issuer) const;
 
  private:
   class Worker;

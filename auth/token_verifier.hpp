@@ -85,14 +85,18 @@ class TokenVerifier {
   /// unknown key meanwhile waits to be told of them: after it, call what wakes those who wait.
   void replace_keys(std::size_t issuer, KeySet keys);
 
-  /// Where an unknown key may be had: the function starts a fetch and says whether one is under way. Called by any thread.
-  /// Set before the first verify.
-  void on_unknown_key(std::function<bool(std::size_t issuer)> ask) { ask_for_keys_ = std::move(ask); }
+  /// Where an unknown key may be had: `ask` starts a fetch and says whether one is under way, `is_coming` says it and starts none.
+  /// Called by any thread. Set before the first verify.
+  void on_unknown_key(std::function<bool(std::size_t issuer)> ask, std::function<bool(std::size_t issuer)> is_coming) {
+    ask_for_keys_ = std::move(ask);
+    keys_are_coming_ = std::move(is_coming);
+  }
   /// Whether it is worth waiting to be woken, and then trying again: a fetch is under way, or has brought keys since.
-  [[nodiscard]] bool may_become_known(const TokenRefused& refused) const {
-    if (refused.kind != RefusalKind::unknown_key || !ask_for_keys_) return false;
-    // In this order: a fetch that is over when it is asked for has its keys here.
-    return ask_for_keys_(refused.issuer) || keys_version_ != refused.keys_version;
+  [[nodiscard]] bool may_become_known(const TokenRefused& refused) const { return may_come(refused, ask_for_keys_); }
+  /// The same for one that was woken. Whoever waits is woken for any issuer's keys and by a reload of the table, so the fetch it
+  /// waits for may still be under way; but for no token a second one is begun.
+  [[nodiscard]] bool may_still_become_known(const TokenRefused& refused) const {
+    return may_come(refused, keys_are_coming_);
   }
 
   /// Who brings no token is nobody in particular; refused unless replace_table admits them.
@@ -109,12 +113,19 @@ class TokenVerifier {
   };
 
   using Table = std::vector<Row>;
+  using Question = std::function<bool(std::size_t issuer)>;
+  [[nodiscard]] bool may_come(const TokenRefused& refused, const Question& is_under_way) const {
+    if (refused.kind != RefusalKind::unknown_key || !is_under_way) return false;
+    // In this order: a fetch that is over when it is asked for has its keys here.
+    return is_under_way(refused.issuer) || keys_version_ != refused.keys_version;
+  }
   [[nodiscard]] static Table table_of(std::vector<Issuer> issuers);
   [[nodiscard]] std::shared_ptr<const Table> table() const;
 
   std::shared_ptr<const Table> table_;
   std::atomic<std::uint64_t> keys_version_ = 0;  // counts what replace_keys brought
-  std::function<bool(std::size_t issuer)> ask_for_keys_;
+  Question ask_for_keys_;
+  Question keys_are_coming_;
   std::atomic<bool> anonymous_admitted_ = false;
   Revocations revocations_;
   mutable std::mutex mutex_;  // of table_ and of revocations_; held for a look, never for a signature

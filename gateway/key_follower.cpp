@@ -14,7 +14,8 @@ constexpr std::chrono::seconds last_fetch_time_max{10};
 
 KeyFollower::KeyFollower(boost::asio::io_context& io, auth::TokenVerifier& verifier, std::function<void()> on_keys)
     : io_(io), verifier_(verifier), on_keys_(std::move(on_keys)), retire_timer_(io) {
-  verifier_.on_unknown_key([this](std::size_t issuer) { return ask(issuer); });
+  verifier_.on_unknown_key([this](std::size_t issuer) { return ask(issuer); },
+                           [this](std::size_t issuer) { return is_coming(issuer); });
 }
 
 bool KeyFollower::ask(std::size_t issuer) const {
@@ -22,6 +23,18 @@ bool KeyFollower::ask(std::size_t issuer) const {
     const std::scoped_lock lock(mutex_);
     if (source_ && source_->ask(issuer)) return true;
   }
+  return is_arriving(issuer);
+}
+
+bool KeyFollower::is_coming(std::size_t issuer) const {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (source_ && source_->is_under_way(issuer)) return true;
+  }
+  return is_arriving(issuer);
+}
+
+bool KeyFollower::is_arriving(std::size_t issuer) const {
   const std::scoped_lock lock(arriving_mutex_);
   return arriving_.contains(issuer);
 }
@@ -32,10 +45,13 @@ void KeyFollower::arrives(std::uint64_t generation, std::size_t issuer) {
 }
 
 void KeyFollower::has_arrived(std::size_t issuer) {
+  {
+    // Before the waking: whoever is woken by it is not to be told once more that these may come, and wait for nothing. Who is
+    // told until here is woken by it, and who looked at the keys before finds them to be of another version.
+    const std::scoped_lock lock(arriving_mutex_);
+    arriving_.erase(arriving_.find(issuer));
+  }
   on_keys_();
-  // After that: who was told meanwhile that keys may come is woken by it.
-  const std::scoped_lock lock(arriving_mutex_);
-  arriving_.erase(arriving_.find(issuer));
 }
 
 std::vector<KeyFollower::Place> KeyFollower::places_of(const Identity& identity) {

@@ -38,11 +38,15 @@ class KeyFollower {
   };
 
   [[nodiscard]] static std::vector<Place> places_of(const Identity& identity);
-  /// A fetch of that issuer's keys has ended, and the engine's loop is to hear of it. From here until has_arrived, ask says that keys may come.
+  /// A fetch of that issuer's keys has ended, and the engine's loop is to hear of it. From here until has_arrived, is_coming says that keys may come.
   void arrives(std::uint64_t generation, std::size_t issuer);
   void has_arrived(std::size_t issuer);
   void follow(std::vector<Place> places, std::vector<auth::KeyPlace> fetched_from, auth::KeySourceOptions options);
+  /// Begins a fetch, unless there was one a moment ago; and as is_coming.
   [[nodiscard]] bool ask(std::size_t issuer) const;
+  /// Whether on_keys will be called for the end of a fetch of that issuer's keys.
+  [[nodiscard]] bool is_coming(std::size_t issuer) const;
+  [[nodiscard]] bool is_arriving(std::size_t issuer) const;
   void retire_later();
 
   boost::asio::io_context& io_;

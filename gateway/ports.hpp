@@ -136,7 +136,7 @@ class ReactorPort {
   virtual void on_model(ActiveModelPtr model) = 0;
   /// The verifier refuses tokens that it accepted before: sessions of theirs end.
   virtual void on_revoked() = 0;
-  /// An issuer's keys were asked for again: tokens that waited for them are looked at once more.
+  /// An issuer's keys were asked for again, or the table is another: tokens that wait for keys are looked at once more.
   virtual void on_keys() = 0;
 };
 

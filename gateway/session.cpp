@@ -171,15 +171,17 @@ auth::VerifiedToken Session::verify(const std::string& token, Now now) const {
   return token.empty() ? fanout_.verifier().anonymous() : fanout_.verifier().verify(token, now.wall);
 }
 
-/// Once for each message: the keys that come then have this one or it is nobody's.
+/// Again, too, when it is woken while a fetch of its issuer's keys is under way: that was for another issuer's keys, or a reload.
+/// A message begins one fetch at most, and the hello's time, the token's end and the silence bound the waiting.
 bool Session::waits_for_keys(const auth::TokenRefused& refused, const ClientMessage& message) {
-  if (waited_ || !fanout_.verifier().may_become_known(refused)) return false;
+  const auto& verifier = fanout_.verifier();
+  if (!(woken_ ? verifier.may_still_become_known(refused) : verifier.may_become_known(refused))) return false;
   waiting_.emplace(WaitingMessage{message, {}});
   return true;
 }
 
 void Session::on_keys(Now now) {
-  waited_ = true;
+  woken_ = true;
   take_up_waiting(now);
 }
 
@@ -203,7 +205,7 @@ void Session::take_up_waiting(Now now) {
       std::visit([&](const auto& message) { handle(message, now); }, waiting->message);
     }
   }
-  waited_ = false;
+  woken_ = false;
   if (!waiting) return;
   take(waiting->input, now);
   mark_due();

@@ -88,7 +88,7 @@ class Session {
   /// Tells when to come back, then closes with 1012.
   void drain(std::chrono::milliseconds reconnect_after);
   void on_notice(NoticeKind kind);
-  /// Keys that its token waits for may be there now.
+  /// Keys that its token waits for may be there now; or another issuer's are.
   void on_keys(Now now);
   /// Its token counts no more: nothing of what waits here leaves, and the session closes with 4005.
   void revoke();
@@ -248,7 +248,7 @@ class Session {
     std::string input;
   };
   std::optional<WaitingMessage> waiting_;
-  bool waited_ = false;  // in on_keys: the message does not wait again
+  bool woken_ = false;  // in on_keys: the message begins no further fetch
   TicketState ticket_ = TicketState::none;
   std::string ticket_token_;  // until the hello
   std::string answers_;       // whole documents, each ended by a newline

@@ -58,8 +58,9 @@ class TextFile {
   std::string path_;
 };
 
-std::string fetched_issuer(const KeyServer& server) {
-  return "[[issuer]]\nname = \"https://id.example\"\naudience = \"viewgate\"\nalgorithms = [\"EdDSA\", "
+std::string fetched_issuer(const KeyServer& server, const std::string& name = "https://id.example") {
+  return "[[issuer]]\nname = \"" + name +
+         "\"\naudience = \"viewgate\"\nalgorithms = [\"EdDSA\", "
          "\"ES256\"]\njwks_url = \"" +
          server.url() + "\"\n";
 }
@@ -154,6 +155,37 @@ TEST_F(IdentityRow, row_24_an_issuer_out_of_reach_drops_nobody_and_its_known_key
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
   EXPECT_EQ(waiting.closed_with(), 4001);
   EXPECT_EQ(hello_code(gateway.port(), token_by(old_key, "old")), 0);
+}
+
+TEST_F(IdentityRow, row_24_another_issuer_whose_keys_cannot_be_fetched_ends_nobodys_waiting) {
+  KeyServer server(key_set({{"old", old_key}}));
+  KeyServer third(key_set({{"old", old_key}}));
+  const TextFile issuers("issuers.toml", fetched_issuer(server) + fetched_issuer(third, "https://third.example"));
+  GatewayOptions options = options_with(issuers);
+  options.set("--time-hello", patient_flag(std::chrono::seconds(20)));
+  GatewayProcess gateway(options);
+  ASSERT_TRUE(eventually([&] { return third.requests() == 1; }));
+  const std::string space = line.new_space();
+  WsClient connected(gateway.port(), token_by(old_key, "old"));
+  connected.open({.space = space});
+
+  third.fall_silent();
+  WsClient stranger(gateway.port());
+  stranger.send(R"({"type":"hello","protocol":1,"token":")" + token_by(new_key, "nope", "https://third.example") +
+                "\"}");
+  ASSERT_TRUE(eventually([&] { return third.requests() == 2; }));
+  // These wait behind the stranger's fetch, which fails.
+  server.serve(key_set({{"new", new_key}}));
+  good_token = token_by(new_key, "new");
+  WsClient hasty(gateway.port());
+  hasty.send(R"({"type":"hello","protocol":1,"token":")" + good_token + "\"}");
+  connected.send(R"({"type":"refresh","token":")" + good_token + "\"}");
+  EXPECT_EQ(hasty.next().type(), "welcome");
+  EXPECT_EQ(stranger.closed_with(), 4001);
+  write(space, 2421);
+  EXPECT_THAT(connected.next().text, HasSubstr("[2421]"));
+  EXPECT_EQ(server.requests(), 2);
+  EXPECT_EQ(third.requests(), 2);
 }
 
 TEST_F(IdentityRow, row_24_a_request_over_http_has_an_unknown_key_fetched_once_and_the_next_try_succeeds) {
