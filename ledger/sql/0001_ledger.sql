@@ -488,7 +488,7 @@ $$;
 -- Locks a space against numbering until the end of the transaction; makes it where it does not exist. Writers do not notice.
 -- Returns retained_from, which moves only under this lock.
 --
--- A snapshot exactly at W needs two connections:
+-- A snapshot exactly at W, where something waits (else see settled_head), needs two connections:
 --   L: begin isolation level read committed; select viewgate.lock_space(S);
 --   R: begin isolation level repeatable read read only; lock table … in access share mode; select pg_current_snapshot();
 --   L: select * from viewgate.number(S, that snapshot); commit;      -- W = the returned head
@@ -546,6 +546,21 @@ begin
     perform viewgate.append_commit(markers);
   end if;
   return query select s.head, s.head_stamp from viewgate.spaces s where s.space = wanted;
+end $$;
+
+-- The head of a space where nothing of it waits for a number in the caller's snapshot, which then shows exactly the state after that
+-- commit: a captured write and its marker are visible together, and the marker goes in the transaction that gives the number. No row
+-- where something waits. For a transaction in REPEATABLE READ that has locked what it will read; writes nothing and waits for nobody.
+create function viewgate.settled_head(space text) returns table (head bigint, stamp bigint) language plpgsql stable
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  wanted text collate "C" := viewgate.space_key($1);
+  oldest xid8 := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+begin
+  if exists (select from viewgate.waiting w where w.txid >= oldest and w.space = wanted) then return; end if;
+  return query select coalesce(s.head, 0), coalesce(s.head_stamp, 0)  -- nobody has written into one that is not there
+    from (select) one left join viewgate.spaces s on s.space = wanted;
 end $$;
 
 -- The spaces that moved since `previous`, in the shape of look()'s rows. Ids beyond our own snapshot are another cluster's.

@@ -364,6 +364,18 @@ TEST_F(ReaderTest, a_snapshot_of_a_space_that_does_not_exist_is_empty_at_zero) {
   EXPECT_TRUE(rows_.empty());
 }
 
+TEST_F(ReaderTest, a_snapshot_of_a_space_where_nothing_waits_takes_no_lock_and_writes_nothing) {
+  session_.run(kCreateItems);
+  number_all(session_);
+  PgSession holder(conninfo_);
+  holder.run("begin; select viewgate.lock_space('s1')");
+  const Position at = value_of(snapshot(items_of("s1")));
+  EXPECT_EQ(std::to_string(at.sequence.value), session_.value("select viewgate.watermark('s1')"));
+  EXPECT_EQ(rows_.size(), 20U);
+  value_of(snapshot(items_of("nowhere")));
+  EXPECT_EQ(session_.value("select count(*) from viewgate.spaces where name = 'nowhere'"), "0");
+}
+
 TEST_F(ReaderTest, a_snapshot_that_is_given_up_or_takes_too_long_ends_by_name_and_the_reader_goes_on) {
   ReaderOptions one;
   one.connections_max = 1;

@@ -204,6 +204,78 @@ TEST_F(Numbering, a_snapshot_is_exactly_the_state_at_its_number_while_writers_go
   stop = true;
 }
 
+/// Reads the table wherever settled_head says that nothing waits, while some write and one numbers. How many of so many
+/// attempts were told a head, and how many of these saw another state than the log has there.
+struct Settled {
+  int told = 0;
+  int wrong = 0;
+};
+Settled read_where_nothing_waits(SqlLedger& ledger, int attempts) {
+  SqlLedger r(ledger.conninfo());
+  Settled out;
+  std::map<std::string, std::pair<Records, std::int64_t>> folded;
+  for (int i = 0; i < attempts; ++i) {
+    const std::string& space = spaces[static_cast<std::size_t>(i) % 3];
+    r.session().run("begin isolation level repeatable read read only; lock table t in access share mode");
+    const PgRows found = r.session().query("select head from viewgate.settled_head($1)", {space});
+    const Records table = r.table("public.t", space);
+    r.session().run("commit");
+    if (found.empty()) continue;
+    ++out.told;
+    const std::int64_t head = std::stoll(found[0][0].value());
+    auto& [state, position] = folded[space];
+    auto log = ledger.log(space, position);
+    std::erase_if(log, [head](const LoggedChange& change) { return change.sequence > head; });
+    fold(log, state, position);
+    position = head;
+    if (state != table) ++out.wrong;
+  }
+  return out;
+}
+
+TEST_F(Numbering, where_nothing_waits_a_snapshot_is_exactly_the_state_at_the_head_that_it_shows) {
+  auto running = writers(2);
+  std::atomic<bool> stop = false;
+  std::jthread looker([this, &stop] {
+    SqlLedger other(ledger_.conninfo());
+    while (!stop) other.number_all();
+  });
+  const Settled told = read_where_nothing_waits(ledger_, 600);
+  EXPECT_GT(told.told, 20);
+  EXPECT_EQ(told.wrong, 0);
+  // The same with what waits overlooked shows that this would be noticed.
+  std::string overlooking =
+      ledger_.session().value("select pg_get_functiondef('viewgate.settled_head(text)'::regprocedure)");
+  const std::string condition = "if exists (";
+  ASSERT_NE(overlooking.find(condition), std::string::npos);
+  overlooking.replace(overlooking.find(condition), condition.size(), "if false and exists (");
+  ledger_.session().run(overlooking);
+  EXPECT_GT(read_where_nothing_waits(ledger_, 300).wrong, 0);
+  running.clear();
+  stop = true;
+}
+
+TEST_F(Numbering, a_settled_head_is_told_as_soon_as_what_waits_has_its_number_and_writes_nothing) {
+  const std::string settled = "select head, stamp from viewgate.settled_head('a')";
+  EXPECT_EQ(ledger_.session().run(settled).at(0), (PgRow{"0", "0"}));
+  EXPECT_EQ(ledger_.session().value("select count(*) from viewgate.horizons"), "0") << "nobody has written into it";
+  ledger_.session().run("insert into t values (1, 'a', 'x')");
+  EXPECT_TRUE(ledger_.session().run(settled).empty());
+  EXPECT_EQ(ledger_.session().value("select head from viewgate.settled_head('b')"), "0") << "that is another space";
+  ledger_.number_all();
+  EXPECT_EQ(ledger_.session().run(settled).at(0),
+            ledger_.session().run("select head, head_stamp from viewgate.spaces where space = 'a'").at(0));
+  ledger_.session().run("select viewgate.prune('a', 0)");
+  EXPECT_EQ(ledger_.session().run(settled).at(0),
+            ledger_.session().run("select head, head_stamp from viewgate.spaces where space = 'a'").at(0));
+  PgSession holder = ledger_.connect();
+  holder.run("begin; select viewgate.lock_space('a'); insert into t values (2, 'a', 'open')");
+  ledger_.session().run("set lock_timeout = '1s'; begin read only");
+  EXPECT_EQ(ledger_.session().value("select head from viewgate.settled_head('a')"), "1");
+  EXPECT_EQ(ledger_.session().value("select pg_current_xact_id_if_assigned()"), "NULL");
+  ledger_.session().run("commit");
+}
+
 TEST_F(Numbering, case_02_a_commit_during_the_bootstrap_is_not_in_it_and_comes_first_after_it) {
   for (int i = 1; i <= 5; ++i) ledger_.session().run("insert into t values (" + std::to_string(i) + ", 'a', 'x')");
   PgSession l = ledger_.connect();
