@@ -67,7 +67,7 @@ class Server::Column {
                       : std::make_unique<LogDesk>(log_desk_options(config, conninfo), verifier_)),
         http_mutations_(io_, mutator_, verifier_, http_mutation_options(config)),
         access_store_(io_, conninfo, access_store_options(config)),
-        tickets_(io_, access_store_, config.auth_ticket_time),
+        tickets_(io_, access_store_, verifier_, config.auth_ticket_time),
         admission_(std::make_shared<Admission>(admission_limits(config))),
         view_desk_(
             bootstraps_.loop(),

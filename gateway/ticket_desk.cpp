@@ -39,8 +39,9 @@ std::string answer_of(const ledger::Result<bool>& made, const std::string& ticke
 void TicketDesk::issue(const std::string& token, const auth::Principal& principal, std::shared_ptr<HttpReply> reply) {
   auto ticket = auth::make_ticket(token);
   ledger::TicketOrder order{std::move(ticket.digest), std::move(ticket.sealed), principal_text(principal), lasting_};
-  asio::post(io_, [this, order = std::move(order), text = std::move(ticket.text), reply = std::move(reply)] {
-    store_.issue_ticket(order, [this, text, reply](const ledger::Result<bool>& made) {
+  asio::post(io_, [this, principal, order = std::move(order), text = std::move(ticket.text), reply = std::move(reply)] {
+    store_.issue_ticket(order, [this, principal, text, reply](const ledger::Result<bool>& made) {
+      if (verifier_.is_revoked(principal, std::chrono::system_clock::now())) return send(*reply, http_unauthorized());
       const auto lasting = std::chrono::floor<std::chrono::seconds>(lasting_);
       send(*reply, answer_of(made, text, lasting, reply->correlation()));
     });

@@ -4,7 +4,7 @@
 // A ticket lies in the database and is taken out of it by its use: a sealed one that each node remembers as used could be used once on every
 // node. What it stands for is the token: everything that ends a token ends it, and the session that it opened.
 //
-// Shared by all reactors; the loop and the store outlive it.
+// Shared by all reactors; the loop, the store and the verifier outlive it.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <string>
 
 #include "auth/principal.hpp"
+#include "auth/token_verifier.hpp"
 #include "gateway/http_api.hpp"
 #include "ledger/access_store.hpp"
 
@@ -30,10 +31,11 @@ struct UsedTicket {
 class TicketDesk {
  public:
   /// `io` is the store's.
-  TicketDesk(boost::asio::io_context& io, ledger::AccessStore& store, std::chrono::milliseconds lasting)
-      : io_(io), store_(store), lasting_(lasting) {}
+  TicketDesk(boost::asio::io_context& io, ledger::AccessStore& store, const auth::TokenVerifier& verifier,
+             std::chrono::milliseconds lasting)
+      : io_(io), store_(store), verifier_(verifier), lasting_(lasting) {}
 
-  /// `token` was verified as this principal's. Thread-safe.
+  /// `token` was verified as this principal's; who is revoked before the database has answered gets 401. Thread-safe.
   void issue(const std::string& token, const auth::Principal& principal, std::shared_ptr<HttpReply> reply);
 
   /// Thread-safe; `done` is called on the store's thread. `ticket` has the form of one. A ticket whose `asker` has gone before
@@ -44,6 +46,7 @@ class TicketDesk {
  private:
   boost::asio::io_context& io_;
   ledger::AccessStore& store_;
+  const auth::TokenVerifier& verifier_;
   const std::chrono::milliseconds lasting_;
 };
 

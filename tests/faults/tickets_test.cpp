@@ -137,6 +137,29 @@ TEST_F(Tickets, what_ends_its_token_ends_it_and_what_the_database_keeps_opens_no
   EXPECT_EQ(answer_to(line.port(), digest), "4001");
 }
 
+TEST_F(Tickets, who_is_revoked_while_the_database_is_busy_gets_none) {
+  PgSession holder(line.database());
+  holder.run("begin; lock table viewgate.tickets in access exclusive mode");
+  RawSocket asking(line.port());
+  asking.send("POST /v1/tickets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + line.reader("judy") +
+              "\r\n\r\n");
+  EXPECT_TRUE(eventually([&] {
+    return line.value(
+               "select count(*) from pg_stat_activity where application_name = 'viewgate access' and wait_event_type = "
+               "'Lock'") == "1";
+  }));
+  line.sql("select viewgate.revoke(principal => 'judy')");
+  // By another door it is seen when the node knows.
+  EXPECT_TRUE(eventually([&] {
+    RawSocket other(line.port());
+    other.send("GET /v1/spaces/none/views/none HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+               line.reader("judy") + "\r\n\r\n");
+    return other.read_until("\r\n\r\n").starts_with("HTTP/1.1 401 ");
+  }));
+  holder.run("rollback");
+  EXPECT_THAT(asking.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 401 "));
+}
+
 TEST_F(Tickets, strangers_whose_tickets_cannot_be_looked_at_are_bounded_and_may_leave_at_any_time) {
   PgSession holder(line.database());
   holder.run("begin; lock table viewgate.tickets in access exclusive mode");

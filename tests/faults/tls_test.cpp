@@ -1,5 +1,7 @@
 // TLS on the public port: which versions, what it makes of everything that is none, a certificate that is renewed under
 // connections that stay, and the same stream as without.
+#include <sys/stat.h>
+
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -213,6 +215,21 @@ TEST_F(Tls, files_that_changed_are_read_without_a_signal_and_sighup_ends_nobody)
   EXPECT_TRUE(eventually([&] { return meet(gateway.port(), TlsVersion::v1_2).name == "second"; }));
   line.gateway().process().signal(SIGHUP);  // a gateway without TLS
   expect_a_good_client_works(line, line.port());
+}
+
+TEST_F(Tls, a_pipe_in_the_place_of_a_certificate_holds_up_nobody) {
+  GatewayOptions looking = options();
+  looking.set("--tls-check", "20ms");
+  GatewayProcess gateway(looking);
+  std::filesystem::remove(certificate);
+  ASSERT_EQ(::mkfifo(certificate.c_str(), 0600), 0);
+  EXPECT_TRUE(eventually([&] { return gateway.log().find("tls_not_renewed") != std::string::npos; }));
+  EXPECT_EQ(meet(gateway.port(), TlsVersion::v1_3).name, "first");
+  TlsGate gate(gateway.port());
+  expect_a_good_client_works(line, gate.port());
+  std::filesystem::remove(certificate);
+  write_certificate(certificate, key, "second");
+  EXPECT_TRUE(eventually([&] { return meet(gateway.port(), TlsVersion::v1_3).name == "second"; }));
 }
 
 TEST_F(Tls, a_wrong_pair_is_told_at_the_start) {
