@@ -58,14 +58,6 @@ std::string fault_of(const Expression& filled, const Record& record) {
   return fault == nullptr ? std::string() : std::string(spelt(*fault));
 }
 
-void collect_columns(const Expression& expression, std::vector<std::size_t>& out) {
-  if (expression.kind == Kind::column) {
-    const auto column = static_cast<std::size_t>(expression.index);
-    if (std::find(out.begin(), out.end(), column) == out.end()) out.push_back(column);
-  }
-  for (const Expression& child : expression.children) collect_columns(child, out);
-}
-
 bool is_junction(const Expression& expression) {
   return expression.kind == Kind::logical_and || expression.kind == Kind::logical_or ||
          expression.kind == Kind::logical_not;

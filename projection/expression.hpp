@@ -108,6 +108,9 @@ void append_canonical(std::string& out, const Expression& expression, const Reco
 
 [[nodiscard]] Expression make_constant(const FullType& type, Value value);
 
+/// Adds the columns that it reads and that are not there yet, in the order in which it names them.
+void collect_columns(const Expression& expression, std::vector<std::size_t>& out);
+
 /// Whether the condition holds for one comparison of values, NULL and errors included.
 [[nodiscard]] Truth compare_values(Expression::Op op, const Value& a, const Value& b);
 

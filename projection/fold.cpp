@@ -244,6 +244,14 @@ Expression make_constant(const FullType& type, Value value) {
   return out;
 }
 
+void collect_columns(const Expression& expression, std::vector<std::size_t>& out) {
+  if (expression.kind == Kind::column) {
+    const auto column = static_cast<std::size_t>(expression.index);
+    if (std::find(out.begin(), out.end(), column) == out.end()) out.push_back(column);
+  }
+  for (const Expression& child : expression.children) collect_columns(child, out);
+}
+
 Expression fold(Expression expression, const RecordLayout& layout) {
   for (Expression& child : expression.children) child = fold(std::move(child), layout);
   if (expression.kind == Kind::logical_and || expression.kind == Kind::logical_or) {

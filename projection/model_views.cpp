@@ -43,11 +43,6 @@ void collect_claims(const Expression& expression, std::set<std::string>& out) {
   for (const Expression& child : expression.children) collect_claims(child, out);
 }
 
-void collect_columns(const Expression& expression, std::vector<std::size_t>& out) {
-  if (expression.kind == Kind::column) out.push_back(static_cast<std::size_t>(expression.index));
-  for (const Expression& child : expression.children) collect_columns(child, out);
-}
-
 /// Several policies on one thing: any of them.
 Expression any_of(const std::vector<Policy>& policies) {
   if (policies.size() == 1) return policies.front().predicate;

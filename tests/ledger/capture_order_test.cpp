@@ -14,12 +14,8 @@
 namespace viewgate::testing {
 namespace {
 
-class CaptureOrder : public ::testing::TestWithParam<const char*> {
+class CaptureOrder : public LedgerUnderIsolation {
  protected:
-  CaptureOrder() {
-    ledger_.make_table();
-    writer_.run(std::string("set default_transaction_isolation = '") + GetParam() + "'");
-  }
   /// The trigger does to each new row what its v says.
   void obey(const std::string& when = "after", const std::string& returned = "null") {
     writer_.run(
@@ -38,21 +34,10 @@ class CaptureOrder : public ::testing::TestWithParam<const char*> {
         "create trigger obey " +
         when + " insert or update on t for each row execute function obey()");
   }
-  void write(const std::string& sql) {
-    writer_.run(sql);
-    for (const char* space : {"a", "b", "c"}) expect_fold_is_table(ledger_, "public.t", space);
-  }
-  SqlLedger ledger_;
-  PgSession writer_ = ledger_.connect();
 };
 
-std::string level_name(const ::testing::TestParamInfo<const char*>& level) {
-  std::string name = level.param;
-  std::replace(name.begin(), name.end(), ' ', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Isolation, CaptureOrder, ::testing::Values("read committed", "repeatable read"), level_name);
+INSTANTIATE_TEST_SUITE_P(Isolation, CaptureOrder, ::testing::Values("read committed", "repeatable read"),
+                         CaptureOrder::name);
 
 TEST_P(CaptureOrder, a_row_that_its_own_trigger_deletes_is_told_as_created_and_then_deleted) {
   obey();

@@ -13,32 +13,10 @@
 namespace viewgate::testing {
 namespace {
 
-class CapturedWrite : public ::testing::TestWithParam<const char*> {
- protected:
-  CapturedWrite() {
-    ledger_.make_table();
-    writer_.run(std::string("set default_transaction_isolation = '") + GetParam() + "'");
-  }
-  /// Runs it as the application, then checks both spaces against the table.
-  void write(const std::string& sql) {
-    writer_.run(sql);
-    check();
-  }
-  void check() {
-    for (const char* space : {"a", "b", "c"}) expect_fold_is_table(ledger_, "public.t", space);
-  }
-  SqlLedger ledger_;
-  PgSession writer_ = ledger_.connect();
-};
-
-std::string level_name(const ::testing::TestParamInfo<const char*>& level) {
-  std::string name = level.param;
-  std::replace(name.begin(), name.end(), ' ', '_');
-  return name;
-}
+using CapturedWrite = LedgerUnderIsolation;
 
 INSTANTIATE_TEST_SUITE_P(Isolation, CapturedWrite,
-                         ::testing::Values("read committed", "repeatable read", "serializable"), level_name);
+                         ::testing::Values("read committed", "repeatable read", "serializable"), CapturedWrite::name);
 
 TEST_P(CapturedWrite, rows_that_come_change_and_go_are_told) {
   write("insert into t values (1, 'a', 'x')");

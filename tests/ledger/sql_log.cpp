@@ -1,7 +1,5 @@
 #include "ledger/sql_log.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
 #include "support/postgres_cluster.hpp"
@@ -94,6 +92,26 @@ void expect_fold_is_table(SqlLedger& ledger, const std::string& table, const std
   Records state;
   fold(ledger.log(space), state);
   EXPECT_EQ(state, ledger.table(table, space, space_column)) << "space " << space;
+}
+
+LedgerUnderIsolation::LedgerUnderIsolation() {
+  ledger_.make_table();
+  writer_.run(std::string("set default_transaction_isolation = '") + GetParam() + "'");
+}
+
+std::string LedgerUnderIsolation::name(const ::testing::TestParamInfo<const char*>& level) {
+  std::string name = level.param;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+void LedgerUnderIsolation::write(const std::string& sql) {
+  writer_.run(sql);
+  check();
+}
+
+void LedgerUnderIsolation::check() {
+  for (const char* space : {"a", "b", "c"}) expect_fold_is_table(ledger_, "public.t", space);
 }
 
 }  // namespace viewgate::testing

@@ -2,6 +2,8 @@
 // gives the table.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -60,5 +62,21 @@ void fold(std::vector<LoggedChange> log, Records& state, std::int64_t after = 0)
 /// Numbers all, folds the log of the space and compares it with the table.
 void expect_fold_is_table(SqlLedger& ledger, const std::string& table, const std::string& space,
                           const std::string& space_column = "space");
+
+/// A captured table t, and an application that writes it under the isolation level that is the parameter, whose name is for the
+/// name of the test, too.
+class LedgerUnderIsolation : public ::testing::TestWithParam<const char*> {
+ public:
+  static std::string name(const ::testing::TestParamInfo<const char*>& level);
+
+ protected:
+  LedgerUnderIsolation();
+  /// Runs it as the application, then compares each space of the table with the fold of its log.
+  void write(const std::string& sql);
+  void check();
+
+  SqlLedger ledger_;
+  PgSession writer_ = ledger_.connect();
+};
 
 }  // namespace viewgate::testing
