@@ -141,19 +141,19 @@ TEST_F(Tickets, who_is_revoked_while_the_database_is_busy_gets_none) {
   PgSession holder(line.database());
   holder.run("begin; lock table viewgate.tickets in access exclusive mode");
   RawSocket asking(line.port());
-  asking.send("POST /v1/tickets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + line.reader("judy") +
+  asking.send("POST /v1/tickets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + line.reader("niaj") +
               "\r\n\r\n");
-  EXPECT_TRUE(eventually([&] {
+  ASSERT_TRUE(eventually([&] {
     return line.value(
-               "select count(*) from pg_stat_activity where application_name = 'viewgate access' and wait_event_type = "
+               "select count(*) from pg_stat_activity where query like '%issue_ticket%' and wait_event_type = "
                "'Lock'") == "1";
   }));
-  line.sql("select viewgate.revoke(principal => 'judy')");
+  line.sql("select viewgate.revoke(principal => 'niaj')");
   // By another door it is seen when the node knows.
   EXPECT_TRUE(eventually([&] {
     RawSocket other(line.port());
     other.send("GET /v1/spaces/none/views/none HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
-               line.reader("judy") + "\r\n\r\n");
+               line.reader("niaj") + "\r\n\r\n");
     return other.read_until("\r\n\r\n").starts_with("HTTP/1.1 401 ");
   }));
   holder.run("rollback");
