@@ -1,13 +1,9 @@
 #include "gateway/commands.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -120,25 +116,11 @@ void check_snapshot_directory(const Config& config) {
 }
 
 std::string read_whole_file(const std::string& path) {
-  constexpr int silence_max_ms = 5000;
-  // A pipe that nobody writes into ends at once, and one that brings nothing is not waited for: a running node reads files, too.
-  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (file < 0) throw Stop(ExitStatus::no_input, path + " cannot be read");
-  std::string out;
-  ssize_t got = 0;
-  do {
-    constexpr std::size_t step = 64 * 1024;
-    const std::size_t before = out.size();
-    out.resize(before + step);
-    got = ::read(file, out.data() + before, step);
-    if (pollfd more{file, POLLIN, 0}; got < 0 && errno == EAGAIN && ::poll(&more, 1, silence_max_ms) == 1) {
-      got = ::read(file, out.data() + before, step);
-    }
-    out.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  } while (got > 0);
-  ::close(file);
-  if (got < 0) throw Stop(ExitStatus::no_input, path + " cannot be read");
-  return out;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw Stop(ExitStatus::no_input, path + " cannot be read");
+  return text.str();
 }
 
 std::string read_model_file(const std::string& path) {

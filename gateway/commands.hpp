@@ -57,7 +57,7 @@ void require_database(const Config& config);
 /// Said at the start rather than by the first large view that has no room. Throws Stop(config).
 void check_snapshot_directory(const Config& config);
 
-/// The whole file; a pipe as far as it goes without a silence of five seconds. Throws Stop(no_input).
+/// The whole file. Throws Stop(no_input).
 [[nodiscard]] std::string read_whole_file(const std::string& path);
 /// The same of a model; without the byte order mark that some editors write.
 [[nodiscard]] std::string read_model_file(const std::string& path);

@@ -33,7 +33,7 @@ Position position_of(const pg::Row& row) {
 /// What the coroutines share; outlives the Reader until the last of them has ended.
 class Reader::Work : public std::enable_shared_from_this<Work> {
  public:
-  /// Readers and lockers are pools of their own: a snapshot holds one of each, and takes them in this order.
+  /// Readers and lockers are pools of their own: a snapshot holds one of each where something waits, and takes them in this order.
   Work(boost::asio::io_context& io, const std::string& conninfo, ReaderOptions options)
       : executor_(io.get_executor()),
         options_(options),
@@ -250,7 +250,7 @@ pg::Task<std::optional<Position>> Reader::Work::open_settled(pg::Connection& rea
   auto opened = co_await open(reader, std::move(statements), deadline);
   if (!opened) co_return opened.error();
   if (opened->back().size() > 0) co_return std::optional<Position>(position_of(opened->back()[0]));
-  auto ended = co_await reader.exec_script("commit", options_.time_max);
+  auto ended = co_await reader.exec_script("commit", time_left(deadline));
   if (!ended) co_return ended.error();
   co_return std::optional<Position>();
 }

@@ -39,7 +39,7 @@ class Reader final : public LogReader {
 
   void receipts(ReceiptsQuery query, std::function<void(Result<ReceiptsPage>)> done) override;
 
-  /// Of the connections that read; each snapshot has another one beside it for its lock.
+  /// Of the connections that read; a snapshot of a space where something waits has another one beside it for its lock.
   [[nodiscard]] pg::PoolStats pool() const;
 
   void stop();

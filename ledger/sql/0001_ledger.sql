@@ -550,7 +550,8 @@ end $$;
 
 -- The head of a space where nothing of it waits for a number in the caller's snapshot, which then shows exactly the state after that
 -- commit: a captured write and its marker are visible together, and the marker goes in the transaction that gives the number. No row
--- where something waits. For a transaction in REPEATABLE READ that has locked what it will read; writes nothing and waits for nobody.
+-- where something waits, nor on a standby, whose head may be an old one. Only for a transaction in REPEATABLE READ that has locked what it
+-- will read (elsewhere last_look() would see more than the statement does); writes nothing and waits for nobody.
 create function viewgate.settled_head(space text) returns table (head bigint, stamp bigint) language plpgsql stable
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
@@ -558,8 +559,9 @@ declare
   wanted text collate "C" := viewgate.space_key($1);
   oldest xid8 := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
 begin
+  if pg_is_in_recovery() then return; end if;
   if exists (select from viewgate.waiting w where w.txid >= oldest and w.space = wanted) then return; end if;
-  return query select coalesce(s.head, 0), coalesce(s.head_stamp, 0)  -- nobody has written into one that is not there
+  return query select coalesce(s.head, 0), coalesce(s.head_stamp, 0)  -- one that is not there has no commit
     from (select) one left join viewgate.spaces s on s.space = wanted;
 end $$;
 
