@@ -10,8 +10,9 @@ void Draining::begin(const std::vector<std::unique_ptr<Reactor>>& reactors, std:
                      std::chrono::milliseconds time_max, std::function<void()> done) {
   if (reactors.empty()) return done();
   undrained_ = reactors.size();
+  // All first: whoever is told to leave by one must not find the node ready at another.
+  for (const auto& reactor : reactors) reactor->set_ready(false);
   for (const auto& reactor : reactors) {
-    reactor->set_ready(false);
     reactor->drain(window, [this, done] {
       asio::post(io_, [this, done] {
         if (--undrained_ == 0) done();
