@@ -29,7 +29,12 @@ class CommandDatabase {
 
   ledger::pg::Rows exec(std::string sql, ledger::pg::Params params);
 
-  /// Throws Stop where nothing was ever committed in the space: its name is then a slip, and to lock it would make it.
+  /// Throws Stop where nothing was ever committed in the space: nothing of it can be pruned or erased, and to lock it would
+  /// make it.
+  void need_commits(const std::string& space);
+
+  /// Throws Stop where a captured table has no row of the space either: its name is then a slip. Rows from before the capture
+  /// are in no commit, so that the log of a space may be empty.
   void need_space(const std::string& space);
 
   [[nodiscard]] ledger::Registry& registry() { return registry_; }
@@ -45,6 +50,8 @@ class CommandDatabase {
   }
 
  private:
+  bool has_commits(const std::string& space);
+  bool has_rows(const std::string& space);
   void run_until(const std::function<bool()>& done);
 
   boost::asio::io_context io_{1};

@@ -63,7 +63,7 @@ struct PruneArguments {
 
 void prune(const Config& config, const PruneArguments& wanted) {
   CommandDatabase database(config.database);
-  if (!wanted.space.empty()) database.need_space(wanted.space);
+  if (!wanted.space.empty()) database.need_commits(wanted.space);
   Params params;
   params.emplace_back(given(wanted.space));
   std::string sql;
@@ -188,7 +188,7 @@ void add_erase(CLI::App& app) {
   key->needs(collection);
   command->callback([flags, wanted] {
     CommandDatabase database(flags->read().database);
-    database.need_space(wanted->space);
+    database.need_commits(wanted->space);
     if (wanted->collection.empty()) return erase_space(database, wanted->space);
     erase_record(database, *wanted);
   });

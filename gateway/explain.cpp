@@ -133,7 +133,8 @@ class ExplainDesk::Work : public std::enable_shared_from_this<Work> {
     if (!*found) {
       ExplainRefusal refusal;
       refusal.code = "unknown_space";
-      refusal.text = "there is no space " + asked->question.space;
+      refusal.text = "the ledger has no space " + asked->question.space + ", since nothing was committed there, and " +
+                     asked->explainer.group()->table().collection + " has no record " + asked->key + " in it now";
       co_return std::move(refusal);
     }
     Now now;

@@ -200,7 +200,9 @@ TEST_F(Explain, what_cannot_be_answered_is_named) {
         "unknown_record: there is no record [8, \"a\"] in public.tasks of space " + space);
   const auto nowhere = run({program("viewgate"), "explain", "--database", line().database(), "--space", "nowhere",
                             "--view", "bodies", "--record", "[\"5f1c7f3e-0b1e-4b63-9d0b-2d3a6a1f0c11\"]"});
-  EXPECT_THAT(nowhere.output, StartsWith("viewgate: unknown_space: there is no space nowhere"));
+  EXPECT_THAT(nowhere.output,
+              StartsWith("viewgate: unknown_space: the ledger has no space nowhere, since nothing was committed there, "
+                         "and notes has no record [\"5f1c7f3e-0b1e-4b63-9d0b-2d3a6a1f0c11\"] in it now"));
   EXPECT_EQ(line().value("select count(*) from viewgate.horizons where name = 'nowhere'"), "0");
 }
 

@@ -365,9 +365,40 @@ TEST_F(RawLog, what_is_asked_of_a_space_that_is_not_there_is_refused_and_makes_n
     arguments.insert(arguments.end(), {"--space", "nosuch"});
     const Finished refused = command(arguments);
     EXPECT_EQ(refused.status, 1) << asked[0];
-    EXPECT_THAT(refused.output, HasSubstr("there is no space nosuch")) << asked[0];
+    EXPECT_THAT(refused.output, HasSubstr("the ledger has no space nosuch: nothing was committed there")) << asked[0];
   }
   EXPECT_EQ(line.value("select count(*) from viewgate.spaces where name = 'nosuch'"), "0");
+}
+
+TEST_F(RawLog, the_log_of_a_space_whose_rows_are_all_from_before_its_capture_is_empty_and_nothing_of_it_is_pruned) {
+  const std::string database = line.cluster().create_database();
+  PgSession session(database);
+  session.run(
+      "create table named (board text, id int4 primary key); create table counted (tenant int8, id int4 primary key);"
+      "insert into named values ('quiet', 1); insert into counted values (7, 1);"
+      "select viewgate.capture('named', 'board'), viewgate.capture('counted', 'tenant')");
+  const auto say = [&](const std::vector<std::string>& words, const std::string& of) {
+    std::vector<std::string> arguments{program("viewgate")};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    arguments.insert(arguments.end(), {"--space", of, "--database", database});
+    return run(arguments);
+  };
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& of) {
+    const Finished told = say(words, of);
+    EXPECT_EQ(told.status, 1) << told.output;
+    EXPECT_THAT(told.output, StartsWith("viewgate: the ledger has no space " + of + ": nothing was committed there"));
+  };
+  for (const std::string of : {"quiet", "7"}) {
+    const Finished log = say({"log"}, of);
+    EXPECT_EQ(log.status, 0) << log.output;
+    EXPECT_THAT(log.output, IsEmpty());
+    refused({"prune", "--keep", "1"}, of);
+    refused({"erase"}, of);
+  }
+  refused({"log"}, "07");
+  EXPECT_EQ(session.value("select count(*) from viewgate.horizons"), "0");
+  session.run("insert into named values ('quiet', 2)");
+  EXPECT_THAT(say({"log"}, "quiet").output, StartsWith(R"({"space":"quiet","sequence":"1",)"));
 }
 
 TEST_F(RawLog, flags_of_pruning_and_erasing_that_are_none_are_refused_by_what_would_be_right) {
