@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <thread>
+
+#include "auth/named_file.hpp"
 
 namespace viewgate::auth {
 namespace {
@@ -66,16 +67,6 @@ std::string get(const std::string& url, std::chrono::milliseconds time_max) {
   return body;
 }
 
-std::string read(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::string out(jwks_bytes_max + 1, '\0');
-  file.read(out.data(), static_cast<std::streamsize>(out.size()));
-  if (!file && !file.eof()) throw std::runtime_error("the file " + name + " cannot be read");
-  out.resize(static_cast<std::size_t>(file.gcount()));
-  if (out.size() > jwks_bytes_max) throw std::runtime_error("the key set is larger than 256 KiB");
-  return out;
-}
-
 }  // namespace
 
 bool is_key_address(std::string_view url) {
@@ -87,8 +78,9 @@ bool is_key_address(std::string_view url) {
 }
 
 Jwks fetch_jwks(const KeyPlace& place, std::chrono::milliseconds time_max) {
-  const std::string text = place.file.empty() ? get(place.url, time_max) : read(place.file);
-  return parse_jwks(text, place.algorithms);
+  const bool is_file = !place.file.empty();
+  return parse_jwks(is_file ? read_named(place.file, FileKind::regular, jwks_bytes_max) : get(place.url, time_max),
+                    place.algorithms);
 }
 
 class KeySource::Worker {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 
 #include "gateway/log_sink.hpp"
 #include "gateway/reference.hpp"
@@ -27,8 +27,7 @@ void add_reference_command(CLI::App& app) {
       "reference", "print the tables of settings, exit statuses, close codes, errors, reset reasons and metrics");
   const auto file = std::make_shared<std::string>();
   reference->add_option("FILE", *file, "a document with marks for these tables: printed with them made anew");
-  reference->callback(
-      [file] { std::cout << (file->empty() ? reference_text() : with_tables(read_whole_file(*file))); });
+  reference->callback([file] { std::cout << (file->empty() ? reference_text() : with_tables(read_document(*file))); });
 }
 
 bool is_wanted(const Setting& setting, const std::vector<std::string_view>& keys) {
@@ -50,10 +49,28 @@ bool has_command(CLI::App& app, const std::string& name) {
   return !app.get_subcommands([&](const CLI::App* each) { return each->check_name(name); }).empty();
 }
 
+/// What no command takes: flags by their names, and of everything else how much. It may be a password, behind a flag that is mistyped or
+/// in a connection string without quotes, and what is said here is kept in journals.
+std::string not_taken(const std::vector<std::string>& arguments) {
+  std::string flags;
+  std::size_t others = 0;
+  for (const auto& each : arguments) {
+    if (each.starts_with("--") && each.size() > 2) {
+      flags.append(flags.empty() ? "there is no flag " : ", ").append(each.substr(0, each.find('=')));
+    } else {
+      ++others;
+    }
+  }
+  if (!flags.empty()) return flags;
+  return others == 1 ? "an argument is one too many" : std::to_string(others) + " arguments are too many";
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   // Asked for help: CLI11 prints it. Anything else is the caller's mistake, in one line.
   if (error.get_exit_code() == 0) return app.exit(error);
-  std::cerr << "viewgate: " << error.what() << "; `viewgate --help` tells what there is\n";
+  const bool is_extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  std::cerr << "viewgate: " << (is_extra ? not_taken(app.remaining(true)) : error.what())
+            << "; `viewgate --help` tells what there is\n";
   return static_cast<int>(ExitStatus::usage);
 }
 
@@ -67,6 +84,14 @@ int end_with(ExitStatus status, const std::string& problems) {
     for (std::string line; std::getline(lines, line);) std::cerr << "viewgate: " << line << "\n";
   }
   return static_cast<int>(status);
+}
+
+std::string read_file(const std::string& path, auth::FileKind kind, std::size_t bytes_max) {
+  try {
+    return auth::read_named(path, kind, bytes_max);
+  } catch (const std::runtime_error& problem) {
+    throw Stop(ExitStatus::no_input, problem.what());
+  }
 }
 
 }  // namespace
@@ -86,8 +111,9 @@ std::string ConfigFlags::file() const {
   return !file_.empty() || in_environment == nullptr ? file_ : in_environment;
 }
 
-Config ConfigFlags::read() const {
+Config ConfigFlags::read(auth::FileKind kind) const {
   ConfigSources sources;
+  sources.kind = kind;
   for (const auto& [key, option] : options_) {
     if (option->count() > 0) sources.flags.emplace(key, given_.at(key));
   }
@@ -115,24 +141,25 @@ void check_snapshot_directory(const Config& config) {
                                      "snapshot.disk_bytes = 0 where there is to be none");
 }
 
-std::string read_whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) throw Stop(ExitStatus::no_input, path + " cannot be read");
-  return text.str();
+std::string read_document(const std::string& path) {
+  constexpr std::size_t bytes_max = 16 * 1024 * 1024;
+  return read_file(path, auth::FileKind::any, bytes_max);
 }
 
 std::string read_model_file(const std::string& path) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  std::string text = read_whole_file(path);
+  std::string text = read_document(path);
   if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
   return text;
 }
 
+std::string read_small_file(const std::string& path, auth::FileKind kind) {
+  return read_file(path, kind, auth::named_file_bytes_max);
+}
+
 std::string read_named_file(const Config& config, std::string_view key, const std::string& path) {
   try {
-    return read_whole_file(path);
+    return read_small_file(path, config.files);
   } catch (const Stop& problem) {
     throw Stop(problem.status(), place_of(config, key) + ": " + problem.what());
   }

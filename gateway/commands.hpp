@@ -25,7 +25,7 @@ class ConfigFlags {
   ConfigFlags(CLI::App& app, const std::vector<std::string_view>& keys);
 
   /// As often as one likes: the file is read each time. Throws Stop(config) with every problem.
-  [[nodiscard]] Config read() const;
+  [[nodiscard]] Config read(auth::FileKind kind = auth::FileKind::any) const;
   /// Whether a file was named, by --config or by the environment.
   [[nodiscard]] bool has_file() const { return !file().empty(); }
 
@@ -57,11 +57,13 @@ void require_database(const Config& config);
 /// Said at the start rather than by the first large view that has no room. Throws Stop(config).
 void check_snapshot_directory(const Config& config);
 
-/// The whole file. Throws Stop(no_input).
-[[nodiscard]] std::string read_whole_file(const std::string& path);
-/// The same of a model; without the byte order mark that some editors write.
+/// The whole of a model or another document. Throws Stop(no_input), as the others do.
+[[nodiscard]] std::string read_document(const std::string& path);
+/// Without the byte order mark that some editors write.
 [[nodiscard]] std::string read_model_file(const std::string& path);
-/// The same of a file that the setting names: what hinders it is told with the setting's place.
+/// The whole of a file of settings, keys or certificates.
+[[nodiscard]] std::string read_small_file(const std::string& path, auth::FileKind kind);
+/// The same of one that the setting names: what hinders it is told with the setting's place.
 [[nodiscard]] std::string read_named_file(const Config& config, std::string_view key, const std::string& path);
 
 }  // namespace viewgate::gateway

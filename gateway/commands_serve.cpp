@@ -96,7 +96,8 @@ void serve(const ConfigFlags& flags) {
   const auto conninfo = embedded ? embedded->conninfo() : config.database;
   auto identity = read_identity(config);
   prepare_database(config, conninfo);
-  Server server(config, conninfo, std::move(identity), endpoint, {manager, [&flags] { return flags.read(); }});
+  Server server(config, conninfo, std::move(identity), endpoint,
+                {manager, [&flags] { return flags.read(auth::FileKind::regular); }});
   server.run([&] {
     std::cout << (config.tls_certificate.empty() ? "listening ws://" : "listening wss://") << endpoint_text(endpoint)
               << socket_path << std::endl;

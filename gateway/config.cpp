@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "gateway/config_values.hpp"
@@ -70,7 +71,7 @@ std::string key_of(const Setting& setting) { return std::string(setting.key); }
 
 class Reading {
  public:
-  Reading() : config_(default_config()) {}
+  explicit Reading(auth::FileKind files) : config_(default_config()) { config_.files = files; }
 
   void take(const Setting& setting, const std::string& source, std::string_view value) {
     config_.written[setting.key] = source;
@@ -169,10 +170,15 @@ void read_table(Reading& reading, const std::string& file, const toml::table& ta
   }
 }
 
-void read_file(Reading& reading, const std::string& file) {
-  // Parsing a file that does not exist and one that is not TOML both throw.
+void read_file(Reading& reading, const std::string& file, auth::FileKind kind) {
+  std::string text;
   try {
-    const toml::table table = toml::parse_file(file);
+    text = auth::read_named(file, kind, auth::named_file_bytes_max);
+  } catch (const std::runtime_error& problem) {
+    return reading.problem(problem.what());
+  }
+  try {
+    const toml::table table = toml::parse(text, file);
     read_table(reading, file, table, "");
   } catch (const toml::parse_error& error) {
     const auto line = error.source().begin.line;
@@ -197,8 +203,8 @@ std::string environment_of(const Setting& setting) {
 }
 
 std::variant<Config, Strings> read_config(const ConfigSources& sources) {
-  Reading reading;
-  if (sources.file) read_file(reading, *sources.file);
+  Reading reading(sources.kind);
+  if (sources.file) read_file(reading, *sources.file, sources.kind);
   std::map<std::string, const Setting*, std::less<>> by_environment;
   for (const auto& setting : settings()) by_environment[environment_of(setting)] = &setting;
   for (const auto& [name, value] : sources.environment) {
@@ -241,6 +247,7 @@ bool is_equal(const Config& a, const Config& b, const Member& member) {
 ConfigChange take_change(const Config& now, const Config& fresh) {
   ConfigChange out;
   out.config = now;
+  out.config.files = fresh.files;
   // Sockets speak TLS or they do not, from their first byte on: which one is decided at the start.
   const bool turns_tls = now.tls_certificate.empty() != fresh.tls_certificate.empty();
   for (const auto& setting : settings()) {

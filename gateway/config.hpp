@@ -16,11 +16,15 @@
 #include <variant>
 #include <vector>
 
+#include "auth/named_file.hpp"
+
 namespace viewgate::gateway {
 
 /// What the keys mean stands in the table (config.cpp); members are in the table's order. Defaults are in the table as
 /// well: a Config comes from `read_config` or `default_config`.
 struct Config {
+  /// No setting: which files are read where it names them. Another one when it is read again.
+  auth::FileKind files = auth::FileKind::any;
   std::string database;
   std::string embedded;
   std::string listen;
@@ -177,6 +181,7 @@ struct ConfigSources {
   std::map<std::string, std::string, std::less<>> flags;
   std::map<std::string, std::string, std::less<>> environment;  ///< all VIEWGATE_… variables, by name
   std::optional<std::string> file;                              ///< path of a TOML file
+  auth::FileKind kind = auth::FileKind::any;                    ///< of that file, and of those that it names
 };
 
 /// The configuration, or every problem, a line each.

@@ -44,6 +44,7 @@ class Steps {
 /// One file, for messages that name the place.
 struct Table {
   std::string file;
+  auth::FileKind kind;  ///< of the files that it names
 
   [[noreturn]] void refuse(const toml::node& where, const std::string& what) const {
     throw Stop(ExitStatus::config, file + ":" + std::to_string(where.source().begin.line) + ": " + what);
@@ -77,7 +78,7 @@ struct Table {
   /// The file that a member of the table names.
   [[nodiscard]] std::string read(const toml::table& table, std::string_view member) const {
     try {
-      return read_whole_file(path(text(table, member)));
+      return read_small_file(path(text(table, member)), kind);
     } catch (const Stop& problem) {
       if (problem.status() == ExitStatus::config) throw;
       const std::string place = file + ":" + std::to_string(table[member].node()->source().begin.line);
@@ -177,7 +178,7 @@ void read_issuer(const Table& source, const toml::table& issuer, const Config& c
 }
 
 Identity read_table(const Config& config) {
-  const Table source{config.auth_issuers};
+  const Table source{config.auth_issuers, config.files};
   const std::string text = read_named_file(config, "auth.issuers", source.file);
   try {
     const toml::table table = toml::parse(text, source.file);

@@ -67,7 +67,7 @@ auth::KeyConfig signing_key(const Config& config) {
   } else if (!config.embedded.empty() && out.algorithm == auth::Algorithm::hs256) {
     const auto path = std::filesystem::path(config.embedded) / "signing.key";
     if (!std::filesystem::exists(path)) make_key(path);
-    out.material = read_whole_file(path.string());
+    out.material = read_small_file(path.string(), config.files);
   } else {
     throw Stop(ExitStatus::config, "auth.key_file must name the file with the key of the tokens' issuer");
   }

@@ -19,15 +19,6 @@ std::string stamp_of(const std::string& path) {
          std::to_string(found.st_mtim.tv_sec) + "." + std::to_string(found.st_mtim.tv_nsec) + ";";
 }
 
-/// Of a node that runs: a pipe that nobody writes into, or slowly, would hold up everybody.
-std::string read_regular_file(const std::string& path) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
-    throw Stop(ExitStatus::no_input, path + " is no regular file");
-  }
-  return read_whole_file(path);
-}
-
 }  // namespace
 
 TlsFiles::TlsFiles(std::string certificate, std::string key)
@@ -56,7 +47,8 @@ void TlsFiles::adopt(const TlsFiles& other) {
 void TlsFiles::read_again() {
   stamp_ = stamp_of(certificate_) + stamp_of(key_);
   try {
-    identity_->renew(read_regular_file(certificate_), read_regular_file(key_));
+    identity_->renew(read_small_file(certificate_, auth::FileKind::regular),
+                     read_small_file(key_, auth::FileKind::regular));
     is_stale_ = false;
     log::info("tls_renewed");
   } catch (const std::exception& problem) {

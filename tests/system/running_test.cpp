@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -207,6 +208,79 @@ TEST_F(Running, a_wrong_file_leaves_the_configuration_in_force_and_says_so_in_on
   gateway.process().signal(SIGHUP);
   ASSERT_TRUE(logged(gateway, "/nowhere/issuers.toml cannot be read"));
   EXPECT_THAT(upgrade_from(gateway, "https://b.example"), HasSubstr(" 403 "));
+}
+
+TEST_F(Running, what_is_no_file_in_the_place_of_one_holds_up_nobody_and_changes_nothing) {
+  const std::string secret = file_text(key_file()), credential = "a-credential-of-these-tests";
+  const File key("places.key", secret), admin("places.admin", credential);
+  const File issuers("places.toml");
+  const std::string table =
+      "[[issuer]]\nname = \"viewgate\"\naudience = \"viewgate\"\n"
+      "[[issuer.key]]\nid = \"k\"\nalgorithm = \"HS256\"\nfile = \"" +
+      key.path + "\"\n";
+  issuers.write(table);
+  const std::string others = "[auth]\nissuers = \"" + issuers.path +
+                             "\"\n[admin]\nlisten = \"127.0.0.1:0\"\nkey_file = \"" + admin.path + "\"\n";
+  const File file("places_config.toml", "origins = [\"https://a.example\"]\n" + others);
+  GatewayProcess gateway(with_file(file));
+  WsClient client(gateway.port(), line.reader());
+  ASSERT_EQ(client.welcome().type(), "welcome");
+  // Whatever is not read, this is not taken either.
+  const std::string changed = "origins = [\"https://b.example\"]\n" + others;
+  const auto expect_refused = [&](const File& place, const std::string& what) {
+    const std::size_t before = gateway.log().size();
+    gateway.process().signal(SIGHUP);
+    ASSERT_TRUE(eventually([&] { return gateway.log().find("config_not_reloaded", before) != std::string::npos; }))
+        << place.path;
+    EXPECT_TRUE(logged(gateway, place.path + " " + what)) << gateway.log().substr(before);
+    EXPECT_THAT(upgrade_from(gateway, "https://a.example"), HasSubstr(" 101 "));
+    EXPECT_THAT(upgrade_from(gateway, "https://b.example"), HasSubstr(" 403 "));
+    WsClient another(gateway.port(), line.reader());
+    EXPECT_EQ(another.welcome().type(), "welcome");
+  };
+  const std::vector<std::pair<const File*, std::string>> places{
+      {&file, changed}, {&issuers, table}, {&key, secret}, {&admin, credential}};
+  for (const auto& [place, text] : places) {
+    if (place != &file) file.write(changed);
+    std::filesystem::remove(place->path);
+    ASSERT_EQ(::mkfifo(place->path.c_str(), 0600), 0);
+    expect_refused(*place, "is no regular file");
+    std::filesystem::remove(place->path);
+    std::filesystem::create_symlink("/dev/zero", place->path);
+    expect_refused(*place, "is no regular file");
+    std::filesystem::remove(place->path);
+    std::filesystem::create_directory(place->path);
+    expect_refused(*place, "is a directory");
+    std::filesystem::remove(place->path);
+    place->write(text);
+    std::filesystem::resize_file(place->path, std::uintmax_t{1} << 30);
+    expect_refused(*place, "is larger than 1024 KiB");
+    place->write(text);
+  }
+  gateway.process().signal(SIGHUP);
+  ASSERT_TRUE(logged(gateway, "config_reloaded taken=origins"));
+}
+
+TEST_F(Running, a_start_takes_its_files_from_pipes_and_a_reload_does_not) {
+  const File script("start.sh");
+  const std::string log = temporary_path("pipes.log");
+  script.write("exec " + program("viewgate") +
+               " serve --listen 127.0.0.1:0 --config <(sleep 0.2; printf 'origins = [\"https://a.example\"]\\n'; sleep "
+               "0.2; printf 'database = \"" +
+               line.database() + "\"\\n') --auth-key-file <(sleep 0.2; cat " + key_file() + ")\n");
+  const ChildOptions options{{"/bin/bash", script.path}, {}, {}, log};
+  ChildProcess gateway(options);
+  const auto comes = [&](const std::string& text) {
+    return eventually([&] { return file_text(log).find(text) != std::string::npos; },
+                      patient(std::chrono::seconds(20)));
+  };
+  ASSERT_TRUE(comes("listening ws://")) << file_text(log);
+  gateway.signal(SIGHUP);
+  EXPECT_TRUE(comes("config_not_reloaded reason=\"/dev/fd/")) << file_text(log);
+  EXPECT_THAT(file_text(log), HasSubstr("is no regular file"));
+  gateway.signal(SIGTERM);
+  EXPECT_EQ(gateway.wait(patient(std::chrono::seconds(20))), 0);
+  std::filesystem::remove(log);
 }
 
 TEST_F(Running, another_issuer_table_lets_its_tokens_in_and_ends_those_of_issuers_that_are_gone) {

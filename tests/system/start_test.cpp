@@ -177,6 +177,21 @@ TEST_F(Start, an_unknown_flag_is_told) {
   EXPECT_THAT(finished.output, HasSubstr("lisen"));
 }
 
+TEST_F(Start, what_is_typed_wrongly_is_told_without_what_may_be_a_password) {
+  const std::string whole = "postgresql://viewgate:secret-of-this-test@127.0.0.1/app";
+  for (const auto& [arguments, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--databse", whole}, "there is no flag --databse;"},
+           {{"--databse=" + whole}, "there is no flag --databse;"},
+           {{"--database", "host=127.0.0.1", "password=secret-of-this-test"}, "an argument is one too many"},
+           {{"--database", "host=127.0.0.1", "password", "secret-of-this-test"}, "2 arguments are too many"}}) {
+    std::vector<std::string> all{program("viewgate"), "serve"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Finished refused = run(all);
+    EXPECT_EQ(refused.status, usage) << refused.output;
+    EXPECT_THAT(refused.output, AllOf(HasSubstr(says), ::testing::Not(HasSubstr("secret-of-this-test"))));
+  }
+}
+
 TEST_F(Start, a_key_file_that_cannot_be_read_is_told) {
   const Finished finished = run({program("viewgate"), "serve", "--database", cluster.create_empty_database(),
                                  "--listen", "127.0.0.1:0", "--auth-key-file", "/no/such/key"});
