@@ -134,6 +134,8 @@ std::variant<MutationOffer, Error> offer_mutation(const ActiveModel& model, cons
   MutationOffer out;
   out.space = mutate.space;
   out.number = mutate.number;
+  out.client = client;
+  out.subject = principal.subject;
   ledger::MutationRequest& request = out.call.request;
   request.space = mutate.space;
   request.client = client;
@@ -191,8 +193,16 @@ std::variant<ledger::Receipt, Error> answer_of(const MutationOffer& offer, const
       out.expected = reply->expected;
       return out;
     }
-    case Kind::sequence_conflict:
     case Kind::forbidden:
+      log::write_sparingly(log::Level::info, "client_refused",
+                           {who.connection_field(),
+                            who.trace_field(),
+                            {"subject", offer.subject},
+                            {"space", offer.space},
+                            {"client", offer.client},
+                            {"cause", "another principal used this client id first in this space"}});
+      break;
+    case Kind::sequence_conflict:
     case Kind::receipt_pruned:
       break;
   }

@@ -23,6 +23,8 @@ struct MutationOffer {
   MutationCall call;
   std::string space;
   std::int64_t number = 0;
+  std::string client;            ///< as the request has it, which may be gone when it is answered
+  std::string subject;           ///< of its principal
   std::optional<Error> refusal;  ///< what to say where the ledger finds it malformed, as it must
 };
 

@@ -119,13 +119,17 @@ void Session::on_message(std::string_view text, Now now) {
 void Session::on_first_message(const ParsedClientMessage& parsed, Now now) {
   const auto* message = std::get_if<ClientMessage>(&parsed);
   const auto* hello = message == nullptr ? nullptr : std::get_if<Hello>(message);
-  if (hello == nullptr) return close(close_code::auth_required, "the first message must be a hello with a token");
-  on_hello(*hello, now);
+  if (hello != nullptr) return on_hello(*hello, now);
+  const auto* bad = std::get_if<BadRequest>(&parsed);
+  refuse_hello(close_code::auth_required, "the first message must be a hello with a token",
+               bad == nullptr ? "another message came first" : bad->message);
 }
 
 void Session::on_hello(const Hello& hello, Now now) {
   if (hello.protocol != protocol_version) {
-    return close(close_code::version_unsupported, "this server speaks protocol " + std::to_string(protocol_version));
+    return refuse_hello(close_code::version_unsupported,
+                        "this server speaks protocol " + std::to_string(protocol_version),
+                        "protocol " + std::to_string(hello.protocol));
   }
   if (ticket_ == TicketState::awaited) {
     waiting_.emplace(WaitingMessage{hello, {}});
@@ -160,6 +164,13 @@ void Session::on_hello(const Hello& hello, Now now) {
   welcome.subscriptions = fanout_.options().subscriptions;
   tell(welcome);
   if (fanout_.degraded()) on_notice(NoticeKind::degraded);
+}
+
+/// The client is told what is right, and whoever runs the node what was wrong.
+void Session::refuse_hello(std::uint16_t code, std::string_view told, std::string_view cause) {
+  log::write_sparingly(log::Level::info, "hello_refused",
+                       {correlation().connection_field(), correlation().trace_field(), {"reason", cause}});
+  close(code, told);
 }
 
 bool Session::takes_place() {

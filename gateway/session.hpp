@@ -171,6 +171,7 @@ class Session {
   [[nodiscard]] bool takes_place();
   void on_message(std::string_view text, Now now);
   void on_first_message(const ParsedClientMessage& parsed, Now now);
+  void refuse_hello(std::uint16_t code, std::string_view told, std::string_view cause);
   void on_hello(const Hello& hello, Now now);
   [[nodiscard]] auth::VerifiedToken verify(const std::string& token, Now now) const;
   [[nodiscard]] bool waits_for_keys(const auth::TokenRefused& refused, const ClientMessage& message);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <regex>
+#include <tuple>
 
 #include "operators.hpp"
 #include "support/http_client.hpp"
@@ -28,6 +29,9 @@ class Correlation : public Operators {
     RawSocket socket(port);
     socket.send(request);
     return socket.read_until("\r\n\r\n");
+  }
+  static std::string label(const std::string& name) {
+    return R"([{"kind":"create","collection":"labels","key":[")" + name + R"("],"record":{"colour":"red"}}])";
   }
   /// The line of this event with this id: the log is written a moment later than the answer.
   static bool has_line(const GatewayProcess& gateway, const std::string& event, const std::string& id,
@@ -97,6 +101,53 @@ TEST_F(Correlation, an_error_leads_to_its_line) {
   const std::string unseen = head_of(gateway.port(), get_text("/v1/spaces/s/views/nothing", line.reader()));
   EXPECT_TRUE(has_line(gateway, "view_refused", id_in(unseen)));
   EXPECT_TRUE(has_line(gateway, "admin_refused", id_in(ask(admin, "GET", "/metrics", "", "Bearer no").head)));
+}
+
+TEST_F(Correlation, row_65_a_hello_that_is_none_leads_to_one_escaped_line_that_says_why) {
+  GatewayProcess gateway(options());
+  const std::string forged = R"(x\r\n2026-01-01T00:00:00.000Z info forged_by_a_client)";
+  const std::vector<std::tuple<std::string, std::uint16_t, std::string>> wrong{
+      {R"({"type":"hello","protocol":1,"client":""})", 4001, "client: must not be empty"},
+      {R"({"type":"hello","protocol":1,"client":7})", 4001, "client: must be a string"},
+      {R"({"type":"hello","protocol":1,"client":")" + std::string(201, 'c') + "\"}", 4001, "client: must be at most"},
+      {R"({"type":"hello","protocol":1,"client":"\u0000"})", 4001, "client: must not hold"},
+      {R"({"type":"hello","protocol":1,"token":7})", 4001, "token: must be a string"},
+      {R"({"type":"hello","protocol":1,")" + forged + R"(":"secret-of-this-test"})", 4001,
+       R"(x\\u000d\\u000a2026-01-01)"},
+      {R"({"type":"hello","protocol":2})", 4010, "protocol 2"},
+      {R"({"type":"pong"})", 4001, "another message came first"}};
+  for (const auto& [hello, code, reason] : wrong) {
+    RawSocket socket(gateway.port());
+    socket.send(upgrade_bytes());
+    const std::string id = id_in(socket.read_until("\r\n\r\n"));
+    socket.send(text_frame(hello));
+    EXPECT_TRUE(has_line(gateway, "hello_refused", id, reason)) << hello << "\n" << gateway.log();
+    const std::string close = socket.read_exactly(4).value_or("");
+    ASSERT_EQ(close.size(), 4U);
+    EXPECT_EQ((static_cast<unsigned char>(close[2]) << 8) | static_cast<unsigned char>(close[3]), code) << hello;
+  }
+  EXPECT_THAT(gateway.log(),
+              AllOf(Not(HasSubstr("secret-of-this-test")), Not(HasSubstr("\n2026-01-01T00:00:00.000Z"))));
+}
+
+TEST_F(Correlation, who_writes_under_a_client_id_of_another_principal_leads_to_its_line) {
+  GatewayProcess gateway(options());
+  const std::string space = line.new_space(), client_id = R"(theirs\r\n\u001b)";
+  WsClient first(gateway.port(), line.reader("bob"), client_id);
+  first.mutate(space, 1, label("a"));
+  EXPECT_THAT(first.receipt_of(1).text, HasSubstr("\"applied\""));
+  const std::string says = "subject=ada space=" + space + R"( client="theirs\\u000d\\u000a\\u001b" cause=)";
+  WsClient other(gateway.port(), line.reader("ada"), client_id);
+  other.mutate(space, 1, label("b"));
+  EXPECT_EQ(other.next_of("error").plain("code"), "forbidden");
+  EXPECT_TRUE(has_line(gateway, "client_refused", other.welcome().plain("connection"), says)) << gateway.log();
+  const std::string body = R"({"client":")" + client_id + R"(","number":"1","mutations":)" + label("b") + "}";
+  const std::string refused = head_of(
+      gateway.port(), "POST /v1/spaces/" + space + "/mutations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+                          line.reader("ada") + "\r\nContent-Type: application/json\r\nContent-Length: " +
+                          std::to_string(body.size()) + "\r\n\r\n" + body);
+  EXPECT_THAT(refused, HasSubstr("HTTP/1.1 403 "));
+  EXPECT_TRUE(has_line(gateway, "client_refused", id_in(refused), says)) << gateway.log();
 }
 
 TEST_F(Correlation, row_17_a_page_of_another_origin_is_told_nothing_and_its_operator_all) {
