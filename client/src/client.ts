@@ -67,6 +67,8 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   private readonly machine = new Machine(this);
   /** Also the writer's. @internal */
   readonly clock: Timers;
+  /** For the writer: how the gateway itself is reached, where the options are another way to it. @internal */
+  readonly direct: ClientOptions;
   private readonly setTimers = new Map<TimerName, unknown>();
   private readonly sharedViews = new Map<number | string, Shared>();
   private readonly allExtensions: Extension[] = [];
@@ -80,7 +82,8 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   private returnsAt: number | undefined;
   private stopListening: (() => void) | undefined;
 
-  constructor(private readonly options: ClientOptions) {
+  constructor(private readonly options: ClientOptions, direct = options) {
+    this.direct = direct;
     this.clock = options.timers ?? systemTimers;
     this.machine.principal = options.store?.principal;
     this.retry();

@@ -12,12 +12,13 @@ interface StoredMutations {
 
 type StoredClients = Map<string, { space: string; last: number; texts: readonly string[] }[]>;
 
-/** By client; undefined where it cannot be read. */
-async function readMutations(database: IDBDatabase, onError: (error: unknown) => void): Promise<StoredClients | undefined> {
+/** By client; undefined where it cannot be read. `mark`: of the clearing that it all came after. */
+async function readMutations(database: IDBDatabase, onError: Tell): Promise<{ mark: unknown; stored: StoredClients } | undefined> {
   const stored: StoredClients = new Map();
   try {
     const store = database.transaction('mutations').objectStore('mutations');
-    const [keys, values] = await Promise.all([
+    const [mark, keys, values] = await Promise.all([
+      done<unknown>(store.get(cleared)),
       done(store.getAllKeys(afterMark())),
       done(store.getAll(afterMark()) as IDBRequest<StoredMutations[]>),
     ]);
@@ -26,11 +27,15 @@ async function readMutations(database: IDBDatabase, onError: (error: unknown) =>
       const { last = 0, texts = [] } = values[i] ?? {};
       stored.set(client, [...(stored.get(client) ?? []), { space, last, texts }]);
     }
-    return stored;
+    return { mark, stored };
   } catch (error) {
     onError(error);
     return undefined;
   }
+}
+
+function unanswered(stored: StoredClients, client: string): number {
+  return (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
 }
 
 /**
@@ -38,6 +43,8 @@ async function readMutations(database: IDBDatabase, onError: (error: unknown) =>
  * would wait for the page after it.
  */
 const handover = 1_000;
+/** So many clients that are gone have their mutations sent at a time: each of them over a connection. */
+const abandonedMax = 4;
 
 type Tell = (error: unknown) => void;
 
@@ -55,15 +62,15 @@ export async function mutationStore(principal: string, opened: Opened | void, on
   const database = opened?.database;
   const { locks } = (globalThis.navigator ?? {}) as Partial<Navigator>;
   // Without locks two pages could take the same name: then each page has a new one, and what a page left stays where it is.
-  let stored: StoredClients = (database && locks && (await readMutations(database, onError))) || new Map();
-  const unanswered = (client: string): number => (stored.get(client) ?? []).reduce((sum, { texts }) => sum + texts.length, 0);
-  const known = [...stored.keys()].sort((a, b) => unanswered(b) - unanswered(a));
+  const found = database && locks && (await readMutations(database, onError));
+  let stored: StoredClients = found?.stored ?? new Map();
+  const known = [...stored.keys()].sort((a, b) => unanswered(stored, b) - unanswered(stored, a));
   let client = randomName();
   let lock: NameLock | undefined;
   const until = Date.now() + handover;
   for (const each of locks ? [...known, client] : []) {
-    const name = `${prefix}${principal} ${each}`;
-    const patience = unanswered(each) > 0 ? Math.max(0, until - Date.now()) : 0;
+    const name = lockName(principal, each);
+    const patience = unanswered(stored, each) > 0 ? Math.max(0, until - Date.now()) : 0;
     const release = await hold(locks as LockManager, name, patience);
     if (release === undefined) continue;
     lock = { locks: locks as LockManager, name, release };
@@ -71,8 +78,12 @@ export async function mutationStore(principal: string, opened: Opened | void, on
     break;
   }
   // Read again under the lock: the page before may have written until it ended, or another one has cleared it.
-  if (database && known.includes(client)) stored = (await readMutations(database, onError)) ?? stored;
+  if (database && known.includes(client)) stored = (await readMutations(database, onError))?.stored ?? stored;
   return new OwnMutations(client, principal, stored.get(client) ?? [], opened, onError, lock);
+}
+
+function lockName(principal: string, client: string): string {
+  return `${prefix}${principal} ${client}`;
 }
 
 export class OwnMutations implements MutationStore {
@@ -83,6 +94,8 @@ export class OwnMutations implements MutationStore {
   private decide: (isOurs: boolean) => void = nothing;
   /** Counts closings and starts. */
   private turn = 0;
+  /** Of clients that are gone. */
+  private readonly others: OwnMutations[] = [];
 
   constructor(
     readonly client: string,
@@ -121,11 +134,36 @@ export class OwnMutations implements MutationStore {
     if (this.isOurs === true) this.isOurs = new Promise((decide) => (this.decide = decide));
   }
 
+  async abandoned(): Promise<readonly MutationStore[]> {
+    const { opened, lock, turn, principal } = this;
+    if (opened === undefined || lock === undefined || this.isOurs !== true) return [];
+    const { stored = new Map() as StoredClients } = (await readMutations(opened.database, this.onError)) ?? {};
+    const held = new Map<string, NameLock>();
+    for (const client of stored.keys()) {
+      if (client === this.client || unanswered(stored, client) === 0 || held.size === abandonedMax) continue;
+      const name = lockName(principal, client);
+      const release = await hold(lock.locks, name, 0);
+      if (release !== undefined) held.set(client, { locks: lock.locks, name, release });
+    }
+    if (held.size === 0) return [];
+    // Again under the locks. What came after a clearing is of a page that knows of it.
+    const found = await readMutations(opened.database, this.onError);
+    const isOurs = found !== undefined && found.mark === opened.marks.mutations && turn === this.turn;
+    const out: OwnMutations[] = [];
+    for (const [client, each] of held) {
+      if (!isOurs || unanswered(found.stored, client) === 0) each.release();
+      else out.push(new OwnMutations(client, principal, found.stored.get(client) ?? [], opened, this.onError, each));
+    }
+    this.others.push(...out);
+    return out;
+  }
+
   /** For good. */
   close(): void {
     ++this.turn;
     this.lock?.release();
     this.settle(false);
+    for (const other of this.others) other.close();
   }
 
   private async takeBack(lock: NameLock, turn: number): Promise<void> {
@@ -144,7 +182,7 @@ export class OwnMutations implements MutationStore {
   private async isUntouched(): Promise<boolean> {
     if (!this.opened) return true;
     const found = await readMutations(this.opened.database, this.onError);
-    return found !== undefined && (found.get(this.client) ?? []).every(({ space, last }) => last === this.last.get(space));
+    return found !== undefined && (found.stored.get(this.client) ?? []).every(({ space, last }) => last === this.last.get(space));
   }
 
   private settle(isOurs: boolean): void {

@@ -35,7 +35,7 @@ export function connectShared<M extends AnyModel = Untyped>(options: SharedOptio
   const isPossible = locks !== undefined && typeof BroadcastChannel !== 'undefined';
   const tabs = isPossible ? tabsOf(options, locks) : undefined;
   if (tabs === undefined) return new Client<M>(options);
-  const client = new Client<M>({ ...options, WebSocket: tabs.socketClass() });
+  const client = new Client<M>({ ...options, WebSocket: tabs.socketClass() }, options);
   tabs.attach(client);
   return client;
 }

@@ -1,6 +1,6 @@
 // Writing: mutations that show at once, are sent when there is a connection, and end with a receipt. Comes beside the core.
 
-import type { Client } from './client.js';
+import { Client } from './client.js';
 import { Listeners } from './listeners.js';
 import type { AnyModel, MutationOf, Untyped } from './model.js';
 import { parseLossless } from './numbers.js';
@@ -22,6 +22,8 @@ export interface MutationStore {
   readonly stored: readonly { readonly space: string; readonly last: number; readonly texts: readonly string[] }[];
   /** Resolves when all of that is stored for the space. */
   save(space: string, last: number, texts: readonly string[]): Promise<void>;
+  /** What other clients left that are gone, and that nobody goes on with: from now on the caller does. */
+  abandoned?(): Promise<readonly MutationStore[]>;
   /** The client was closed: somebody else may go on under its name. Or it was started again. */
   rest?(isResting: boolean): void;
 }
@@ -58,7 +60,9 @@ export class Writer<M extends AnyModel = Untyped> {
   private readonly listeners = new Listeners<void>();
   private readonly rejectedListeners = new Listeners<MutationRejected>();
   private readonly send: (message: string) => void;
-  private readonly views = new Set<Watched>();
+  private readonly views: Set<Watched>;
+  /** Of clients that are gone: each goes on under its name, over a line of its own, until all has a receipt. */
+  private relays: Writer<M>[] = [];
   private wasOnline = false;
   private wasClosed = false;
   /** Something is pending no more, which is told when the views have moved. */
@@ -66,8 +70,9 @@ export class Writer<M extends AnyModel = Untyped> {
   private readonly paused = new Set<string>();
   private readonly watches = new Map<string, unknown>();
 
-  /** Made by `writer`. */
-  constructor(private readonly gate: Client<M>, options: WriterOptions) {
+  /** Made by `writer`; a relay by its `leader`, in whose views its effects are seen. */
+  constructor(private readonly gate: Client<M>, options: WriterOptions, private readonly leader?: Writer<M>) {
+    this.views = leader?.views ?? new Set();
     this.store = options.store;
     this.patience = options.patience ?? patience;
     this.client = options.store?.client ?? randomName();
@@ -78,6 +83,7 @@ export class Writer<M extends AnyModel = Untyped> {
       forget: () => this.forget(),
       stepped: () => this.stepped(),
     });
+    void this.adopt();
   }
 
   /**
@@ -100,6 +106,7 @@ export class Writer<M extends AnyModel = Untyped> {
 
   /** Everything that is shown and not yet part of the views, in order. */
   *pending(): IterableIterator<Pending> {
+    for (const relay of this.relays) yield* relay.pending();
     for (const { space, entry } of this.settled) for (const mutation of entry.mutations) yield { space, mutation, entry };
     for (const { space, entries } of this.queues.values()) {
       for (const entry of entries) for (const mutation of entry.mutations) yield { space, mutation, entry };
@@ -108,7 +115,8 @@ export class Writer<M extends AnyModel = Untyped> {
 
   /** Mutations without a receipt. */
   get unanswered(): number {
-    return [...this.queues.values()].reduce((sum, { entries }) => sum + entries.length, 0);
+    const own = [...this.queues.values()].reduce((sum, { entries }) => sum + entries.length, 0);
+    return this.relays.reduce((sum, { unanswered }) => sum + unanswered, own);
   }
 
   /** What is settled stays pending until this view shows it. Returns the end of it. */
@@ -153,6 +161,29 @@ export class Writer<M extends AnyModel = Untyped> {
       if (options === undefined) Object.assign(entry, { text, isStored: true, wasSent: true });
     }
     queue.last = last;
+  }
+
+  /** What clients left that are gone shows here, and is sent when this page is online. */
+  private async adopt(): Promise<void> {
+    const stores = this.leader === undefined ? await this.store?.abandoned?.() : undefined;
+    if (stores === undefined || stores.length === 0) return;
+    for (const store of stores) {
+      const relay = new Writer(this.line(), { store, patience: this.patience }, this);
+      relay.onChange(() => this.listeners.tell());
+      relay.onRejected((error) => this.rejectedListeners.tell(error));
+      this.relays.push(relay);
+    }
+    this.listeners.tell();
+  }
+
+  /** Another one to the gateway, which has no token before this page is online. */
+  private line(): Client<M> {
+    const { store, ...options } = this.gate.direct;
+    const token = (): Promise<string> | string => {
+      if (this.gate.status !== 'online') throw new Error('not yet');
+      return options.token();
+    };
+    return new Client<M>({ ...options, token });
   }
 
   private pump(space: string, isNew = false): void {
@@ -248,6 +279,7 @@ export class Writer<M extends AnyModel = Untyped> {
       this.save(queue);
       for (const entry of given) this.reject(entry, new MutationRejected('signed_out', message));
     }
+    for (const relay of this.relays) relay.forget();
     this.listeners.tell();
   }
 
@@ -260,7 +292,10 @@ export class Writer<M extends AnyModel = Untyped> {
   private stepped(): void {
     if (this.isOfAnother && this.unanswered > 0) this.forget();
     const isClosed = this.gate.status === 'closed';
-    if (isClosed !== this.wasClosed) this.store?.rest?.((this.wasClosed = isClosed));
+    if (isClosed !== this.wasClosed) {
+      this.store?.rest?.((this.wasClosed = isClosed));
+      this.restRelays(isClosed);
+    }
     const isOnline = this.gate.status === 'online';
     if (isOnline !== this.wasOnline) {
       this.wasOnline = isOnline;
@@ -268,22 +303,47 @@ export class Writer<M extends AnyModel = Untyped> {
         queue.connected();
         this.pump(queue.space);
       }
+      if (isOnline) this.startRelays();
     }
+    this.stepRelays();
     const settled = this.settled.filter(({ space, entry }) => !this.isShown(space, entry.receipt?.sequence ?? '0'));
     const hasNews = this.hasNews || settled.length < this.settled.length;
     this.settled = settled;
     this.hasNews = false;
     if (hasNews) this.listeners.tell();
+    if (this.leader !== undefined && this.unanswered === 0 && !isClosed) this.gate.close();
+  }
+
+  private startRelays(): void {
+    for (const relay of this.relays) if (relay.unanswered > 0) relay.gate.retry();
+    if (!this.isOfAnother) void this.adopt();
+  }
+
+  /** A client that is closed lets others' names go, too; one that is started again looks for what is left of them. */
+  private restRelays(isResting: boolean): void {
+    for (const relay of this.relays) relay.gate.close();
+    if (isResting) return;
+    this.relays = [];
+    this.hasNews = true;
+  }
+
+  /** What has a receipt waits for the views, which move with this client. */
+  private stepRelays(): void {
+    if (this.relays.length === 0) return;
+    for (const relay of this.relays) relay.stepped();
+    this.relays = this.relays.filter((relay) => relay.unanswered > 0 || relay.settled.length > 0);
+    // There may be more of them than are gone on with at a time.
+    if (this.relays.length === 0) void this.adopt();
   }
 
   /**
    * Views that are ready hold everything up to the receipt's commit by the end of its message. One that is on its way holds it when
-   * it has come that far, and one that is over never will.
+   * it has come that far, and one that is over never will. What comes over a relay's line says nothing of them.
    */
   private isShown(space: string, sequence: Sequence): boolean {
     for (const view of this.views) {
       const isBehind = view.space === space && compareSequences(view.sequence, sequence) < 0;
-      if (isBehind && view.status !== 'live' && !isOver(view)) return false;
+      if (isBehind && (view.status !== 'live' || this.leader !== undefined) && !isOver(view)) return false;
     }
     return true;
   }

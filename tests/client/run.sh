@@ -17,5 +17,5 @@ TSC=node_modules/.bin/tsc
 node_modules/.bin/vitest run unit
 VIEWGATE_REACT=react19 node_modules/.bin/vitest run unit/react
 node ../../client/pack.mjs
-VIEWGATE_PUBLISHED=1 node_modules/.bin/vitest run unit/client unit/writer unit/storage unit/tabs unit/react
+VIEWGATE_PUBLISHED=1 node_modules/.bin/vitest run unit/client unit/writer unit/storage unit/abandoned unit/tabs unit/react
 node_modules/.bin/vitest run system browser

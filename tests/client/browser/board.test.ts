@@ -230,6 +230,28 @@ describe('the board', () => {
     expect(await card(ada, 'Written on a train').count()).toBe(1);
   });
 
+  it('what_is_done_offline_in_two_tabs_that_are_closed_is_all_in_the_next_one_and_happens_once', async () => {
+    const [ada, dan] = [await signIn('ada'), await signIn('dan')];
+    const second = await dan.context().newPage();
+    await second.goto(`${stack.page}board#as=dan`);
+    await isLive(second);
+    for (const [tab, title] of [[dan, 'Of the first tab'], [second, 'Of the second tab']] as const) {
+      await tab.locator('#offline').check({ force: true });
+      await tab.locator('#connection[data-state="offline"]').waitFor(bound);
+      await addCard(tab, title);
+      await tab.waitForFunction(() => [...globalThis.board.write.pending()].some(({ entry }) => entry.isStored), undefined, bound);
+    }
+    const next = await dan.context().newPage();
+    for (const tab of [dan, second]) await tab.close();
+    await next.goto(`${stack.page}board#as=dan`);
+    await isLive(next);
+    for (const title of ['Of the first tab', 'Of the second tab']) {
+      for (const page of [next, ada]) await card(page, title).waitFor(bound);
+      expect(await card(ada, title).count()).toBe(1);
+    }
+    await isConfirmed(next);
+  });
+
   it('a_killed_gateway_loses_nothing_that_was_done_meanwhile', async () => {
     const [ada, chloe] = [await signIn('ada'), await signIn('chloe')];
     await stack.killGateway();
