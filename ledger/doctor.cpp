@@ -85,11 +85,25 @@ select case when sum(n) > 10000 then 'warn' else 'ok' end, format('%s commits be
 from (select (select count(*) from (select from viewgate.commits c where c.space = h.space and c.sequence < h.retained_from limit 20000) x)
       from viewgate.horizons h where h.retained_from > 1) u(n) having sum(n) > 0)";
 
+// Whoever keeps a row of the spaces locked keeps numbers from that space, whatever the nodes do; they themselves do so for milliseconds.
 constexpr const char* kWaiting = R"(
-select case when min(w.at) < now() - interval '1 minute' then 'warn' else 'ok' end,
-       format('%s transactions wait for their numbers, the oldest began at %s%s', count(*), min(w.at),
-              case when min(w.at) < now() - interval '1 minute' then ': does a node run?' else '' end)
-from viewgate.waiting w having count(*) > 0)";
+with waiting as (
+  select count(*) as n, min(w.at) as oldest, left((array_agg(w.name order by w.at))[1], 200) as name,
+         min(w.at) < now() - interval '1 minute' as late
+  from viewgate.waiting w having count(*) > 0
+), holders as (
+  select string_agg(case when l.pid is null then 'a prepared transaction' else format('process %s (%s)', l.pid,
+           concat_ws(', ', nullif(a.application_name, ''), a.usename, a.state, 'since ' || a.xact_start)) end, '; ') as text
+  from (select distinct l.pid from pg_locks l
+        where l.relation = 'viewgate.horizons'::regclass and l.mode in ('RowShareLock', 'RowExclusiveLock') and l.granted
+          and l.database = (select d.oid from pg_database d where d.datname = current_database())) l
+  left join pg_stat_activity a on a.pid = l.pid
+  where a.xact_start is null or a.xact_start < now() - interval '1 second'
+)
+select case when w.late then 'warn' else 'ok' end,
+       concat(format('%s transactions wait for their numbers, the oldest, of space %L, began at %s', w.n, w.name, w.oldest),
+              case when w.late then coalesce(': rows of spaces are locked by ' || h.text, ': does a node run?') end)
+from waiting w cross join holders h)";
 
 // The newest commits of the spaces that have most: none missing, none without a stamp, as many changes as they say.
 constexpr const char* kLog = R"(

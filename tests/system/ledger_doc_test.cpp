@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "support/line.hpp"
 #include "viewgate_paths.hpp"
@@ -11,6 +12,7 @@
 namespace viewgate::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -176,6 +178,26 @@ TEST_F(LedgerDoc, the_doctor_names_what_is_wrong) {
   const Finished none = run({program("viewgate"), "doctor", "--database", durable_cluster().create_empty_database()});
   EXPECT_THAT(none.output, HasSubstr("warn schema: there is no ledger here yet"));
   EXPECT_EQ(none.status, 0);
+}
+
+TEST_F(LedgerDoc, the_doctor_says_for_whom_numbers_wait) {
+  const auto examine = [&] { return run({program("viewgate"), "doctor", "--database", database}).output; };
+  session.run("update orders set status = 'paid'");
+  session.run("select viewgate.look()");
+  EXPECT_THAT(examine(), Not(HasSubstr("waiting:")));
+  session.run("update orders set status = 'sent'");
+  const std::string waits = " waiting: 1 transactions wait for their numbers, the oldest, of space 'acme', began at ";
+  EXPECT_THAT(examine(), HasSubstr("ok  " + waits));
+  session.run("update viewgate.waiting set at = at - interval '2 minutes'");
+  EXPECT_THAT(examine(), AllOf(HasSubstr("warn" + waits), HasSubstr(": does a node run?")));
+  PgSession holder(database);
+  holder.run("set application_name = 'a migration'; begin; select from viewgate.horizons for update");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  EXPECT_THAT(examine(), AllOf(HasSubstr("warn" + waits),
+                               HasSubstr(": rows of spaces are locked by process " +
+                                         holder.value("select pg_backend_pid()") + " (a migration, "),
+                               HasSubstr(", idle in transaction, since ")));
+  holder.run("rollback");
 }
 
 TEST_F(LedgerDoc, the_doctor_takes_an_altered_table_for_no_break_of_its_history) {
