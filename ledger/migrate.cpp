@@ -11,6 +11,7 @@ namespace viewgate::ledger {
 namespace {
 
 using Rows = std::unique_ptr<PGresult, decltype(&PQclear)>;
+using Steps = std::span<const Migration>;
 
 constexpr std::string_view insufficient_privilege = "42501";
 
@@ -48,8 +49,8 @@ std::string hash_of(PGconn* connection, std::string_view text) {
   return "pg_catalog.md5(" + quoted(connection, text) + ")";
 }
 
-/// The versions that the database has, compared with ours.
-Result<int> compare(PGconn* connection) {
+/// The versions that the database has, compared with those of `steps`.
+Result<int> compare(PGconn* connection, Steps steps) {
   const std::string doing = "reading viewgate.schema_version";
   auto exists = query(connection, "select pg_catalog.to_regclass('viewgate.schema_version') is not null", doing);
   if (!exists) return exists.error();
@@ -59,13 +60,13 @@ Result<int> compare(PGconn* connection) {
   int found = 0;
   for (int i = 0; i < PQntuples(rows->get()); ++i) {
     found = std::atoi(PQgetvalue(rows->get(), i, 0));
-    if (found > schema_version()) {
+    if (found > steps.back().version) {
       return Error{errc::wrong_schema_version, "",
                    "the schema viewgate has version " + std::to_string(found) +
-                       ", and this program knows versions up to " + std::to_string(schema_version()) +
+                       ", and this program knows versions up to " + std::to_string(steps.back().version) +
                        ": run the newer program"};
     }
-    for (const Migration& migration : migrations()) {
+    for (const Migration& migration : steps) {
       if (migration.version != found) continue;
       auto hash = query(connection, "select " + hash_of(connection, migration.sql), doing);
       if (!hash) return hash.error();
@@ -92,24 +93,24 @@ Result<void> apply(PGconn* connection, const Migration& migration) {
 }
 
 /// A node's role is no owner: what it may not do is somebody else's to do before it starts.
-Error not_ours(PGconn* connection, int found, const std::string& refusal) {
+Error not_ours(PGconn* connection, int found, int wanted, const std::string& refusal) {
   const std::string has = found == 0 ? "there is no schema viewgate in this database"
                                      : "the schema viewgate has version " + std::to_string(found) +
-                                           ", and this program's is " + std::to_string(schema_version());
+                                           ", and this program's is " + std::to_string(wanted);
   return Error{errc::wrong_schema_version, std::string(insufficient_privilege),
                has + "; " + PQuser(connection) +
                    " may not change that: run `viewgate migrate` as the schema's owner (" + refusal + ")"};
 }
 
-Result<void> apply_missing(PGconn* connection) {
-  auto found = compare(connection);
+Result<void> apply_missing(PGconn* connection, Steps steps) {
+  auto found = compare(connection, steps);
   if (!found) return found.error();
-  for (const Migration& migration : migrations()) {
+  for (const Migration& migration : steps) {
     if (migration.version <= *found) continue;
     auto applied = apply(connection, migration);
     if (applied) continue;
     if (applied.error().sqlstate != insufficient_privilege) return applied;
-    return not_ours(connection, *found, applied.error().detail);
+    return not_ours(connection, *found, steps.back().version, applied.error().detail);
   }
   return {};
 }
@@ -129,9 +130,11 @@ constexpr const char* migration_lock = "8532188541131617381";
 
 int schema_version() { return migrations().back().version; }
 
-Result<int> schema_version_of(pg_conn* connection) { return compare(connection); }
+Result<int> schema_version_of(pg_conn* connection) { return compare(connection, migrations()); }
 
-Result<void> migrate(pg_conn* connection) {
+Result<void> migrate(pg_conn* connection) { return migrate(connection, migrations()); }
+
+Result<void> migrate(pg_conn* connection, std::span<const Migration> steps) {
   const auto previous = PQsetNoticeReceiver(connection, ignore_notice, nullptr);
   // Read committed whatever the role's default is: what is read after the wait for the lock must be what its last
   // holder did. And names mean PostgreSQL's own types and operators, whatever else the role finds first.
@@ -146,7 +149,7 @@ Result<void> migrate(pg_conn* connection) {
                      "waiting for other nodes' migrations");
   Result<void> result;
   if (begun) {
-    result = apply_missing(connection);
+    result = apply_missing(connection, steps);
   } else {
     result = begun.error();
   }

@@ -34,6 +34,9 @@ struct Migration {
 /// wrong_schema_version also where something is missing and the role may not make it.
 [[nodiscard]] Result<void> migrate(pg_conn* connection);
 
+/// The same with other steps than this program's, for tests of what a later version adds.
+[[nodiscard]] Result<void> migrate(pg_conn* connection, std::span<const Migration> steps);
+
 /// The same over a connection of its own. unavailable where there is none.
 [[nodiscard]] Result<void> migrate(const std::string& conninfo);
 

@@ -249,6 +249,57 @@ TEST(Migrations, another_builds_schema_of_the_same_number_is_refused) {
   EXPECT_THAT(migrated.error().detail, HasSubstr("another build"));
 }
 
+/// This program's steps, and behind them those of later versions.
+std::vector<ledger::Migration> with_later(std::initializer_list<std::string_view> later) {
+  std::vector<ledger::Migration> steps(ledger::migrations().begin(), ledger::migrations().end());
+  for (const std::string_view sql : later) {
+    ledger::Migration step{ledger::schema_version() + 1 + static_cast<int>(steps.size() - ledger::migrations().size()),
+                           "a_later_one", sql};
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+TEST(Migrations, of_a_later_version_are_added_once_to_a_ledger_with_commits_which_this_program_then_refuses) {
+  const std::string database = PostgresCluster::shared().create_database();
+  PgSession session(database);
+  session.run(
+      R"(select viewgate.append('s', '[{"collection": "notes", "key": [1], "put": {}}]'); select viewgate.look())");
+  const auto steps = with_later({"alter table viewgate.commits add column later text default 'x'",
+                                 "create table viewgate.much_later (id int primary key)"});
+  std::vector<std::string> complaints(4);
+  {
+    std::vector<std::jthread> nodes;
+    for (std::string& complaint : complaints) {
+      nodes.emplace_back([&database, &complaint, &steps] {
+        PgSession node(database);
+        auto migrated = ledger::migrate(node.raw(), steps);
+        if (!migrated) complaint = migrated.error().detail;
+      });
+    }
+  }
+  for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
+  EXPECT_EQ(session.value("select count(*) from viewgate.schema_version"),
+            std::to_string(ledger::schema_version() + 2));
+  EXPECT_EQ(session.value("select later || sequence from viewgate.commits"), "x1");
+  EXPECT_EQ(session.value("select count(*) from viewgate.much_later"), "0");
+  const auto refused = ledger::migrate(session.raw());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().detail, HasSubstr("run the newer program"));
+}
+
+TEST(Migrations, one_that_fails_leaves_the_version_of_before_whole) {
+  PgSession session(PostgresCluster::shared().create_database());
+  const auto steps = with_later({"create table viewgate.later (id int primary key)", "create table viewgate.later ()"});
+  const auto failed = ledger::migrate(session.raw(), steps);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, errc::rejected);
+  EXPECT_THAT(failed.error().detail, HasSubstr("migration a_later_one: ERROR:  relation \"later\" already exists"));
+  EXPECT_EQ(session.value("select to_regclass('viewgate.later') is null"), "t");
+  EXPECT_EQ(*ledger::schema_version_of(session.raw()), ledger::schema_version());
+  EXPECT_TRUE(ledger::migrate(session.raw()));
+}
+
 TEST(Migrations, no_database_is_unavailable) {
   auto migrated = ledger::migrate("host=/nowhere dbname=x");
   ASSERT_FALSE(migrated);

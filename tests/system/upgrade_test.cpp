@@ -22,7 +22,8 @@ std::string older_program() {
 
 class Upgrade : public Watched {
  protected:
-  /// The database is made by the older version, and its model is put in force by it.
+  /// The database is made by the older version, and its model is put in force by it. The newer one starts while the older one
+  /// serves, and brings the schema to its own version: after that the older one would not start.
   Upgrade() : database(durable_cluster().create_empty_database()), session(database) {
     session.run(items_table);
     const std::string file = temporary_path("model.sql");
@@ -34,9 +35,10 @@ class Upgrade : public Watched {
     GatewayOptions options;
     options.database = database;
     options.flags = quick_deadlines();
-    newer = std::make_unique<GatewayProcess>(options);
     options.program = older_program();
     older = std::make_unique<GatewayProcess>(options);
+    options.program = GatewayOptions().program;
+    newer = std::make_unique<GatewayProcess>(options);
   }
   void write(int id) {
     session.query("insert into items (space, id, status, n, j) values ('s1', $1, 'open', 1.10, '{\"a\": 1e400}')",
