@@ -14,6 +14,10 @@ constexpr std::chrono::seconds rate_window{1};
 constexpr std::string_view revoked_text = "the token was revoked";
 constexpr std::uint16_t normal_closure = 1000;  // RFC 6455, 7.4.1: the answer to a close without a code
 
+/// As long as nobody knows who it is, whatever messages may have later: a token and what else a hello has.
+constexpr std::size_t hello_bytes_max = std::size_t{16} * 1024;
+static_assert(hello_bytes_max > limits::token_bytes + 1024);
+
 std::chrono::seconds whole_seconds(std::chrono::milliseconds time) {
   return std::max(std::chrono::ceil<std::chrono::seconds>(time), std::chrono::seconds{1});
 }
@@ -24,7 +28,8 @@ Session::Session(Fanout& fanout, Transport& transport, Now now)
     : fanout_(fanout),
       transport_(transport),
       opened_at_(now.steady),
-      reader_(WsRole::server, {fanout.options().client_message_bytes, fanout.options().client_message_fragments}),
+      reader_(WsRole::server, {std::min(fanout.options().client_message_bytes, hello_bytes_max),
+                               fanout.options().client_message_fragments}),
       next_tick_(now.steady + fanout.options().hello_time),
       heard_at_(now.steady),
       sent_at_(now.steady),
@@ -149,6 +154,9 @@ void Session::on_hello(const Hello& hello, Now now) {
   authenticated_ = true;
   transport_.on_welcome();
   phase_ = Phase::open;
+  // The hello was read to its end, so another reader is as good from here on.
+  const auto& options = fanout_.options();
+  reader_ = WsReader(WsRole::server, {options.client_message_bytes, options.client_message_fragments});
   if (hello.client) {
     client_ = *hello.client;
     client_key_ = client_key_of(principal_text(principal_), client_);

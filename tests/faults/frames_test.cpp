@@ -20,9 +20,13 @@ TEST_F(Frames, row_06_a_binary_message_is_closed_with_1003) {
 }
 
 TEST_F(Frames, row_07_a_message_over_the_limit_is_closed_with_1009_before_it_has_come) {
-  RawWebSocket whole(line.port());
-  whole.send({.claimed_length = 64 * 1024 + 1}, "only the begin of it");
-  EXPECT_EQ(whole.read_close(), 1009);
+  WsClient whole(line.port(), line.reader());
+  whole.raw().send({.claimed_length = 64 * 1024 + 1}, "only the begin of it");
+  EXPECT_EQ(whole.closed_with(), 1009);
+
+  RawWebSocket stranger(line.port());
+  stranger.send({.claimed_length = 16 * 1024 + 1}, "only the begin of it");
+  EXPECT_EQ(stranger.read_close(), 1009);
 
   RawWebSocket huge(line.port());
   huge.send({.claimed_length = std::uint64_t{1} << 40}, "");

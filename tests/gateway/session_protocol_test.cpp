@@ -80,6 +80,30 @@ TEST(session_protocol, row_07_a_message_over_the_limit_is_1009) {
   EXPECT_EQ(client->close_code, 1009);
 }
 
+TEST(session_protocol, row_07_of_a_stranger_no_more_is_kept_than_a_hello_may_have) {
+  constexpr std::size_t hello_bytes = std::size_t{16} * 1024;
+  SessionWorld world;
+  auto stranger = world.connect();
+  stranger->send(WsOpcode::text, std::string(hello_bytes + 1, ' '));
+  world.run();
+  EXPECT_EQ(stranger->close_code, 1009);
+
+  std::string hello;
+  append_document(hello, Hello{1, world.token("ann")});
+  hello.insert(1, std::string(hello_bytes - hello.size(), ' '));
+  auto client = world.connect();
+  std::string both;  // in one read, so that the second is read behind the first
+  append_ws_masked(both, WsOpcode::text, hello, 77);
+  std::string pong = R"({"type":"pong"})";
+  pong.insert(1, std::string(limits::client_message_bytes - pong.size(), ' '));
+  append_ws_masked(both, WsOpcode::text, pong, 78);
+  client->session->on_bytes(both, world.now);
+  client->say_message(subscribe("a"));
+  world.run();
+  EXPECT_EQ(client->close_code, 0);
+  EXPECT_THAT(types(client->take()), ElementsAre("welcome", "subscribed"));
+}
+
 TEST(session_protocol, row_08_a_message_that_is_not_finished_in_time_is_1008) {
   SessionWorld world;
   auto client = world.open();
