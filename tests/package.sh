@@ -64,6 +64,7 @@ echo "── serving as its own user, beside a private PostgreSQL"
 settings=$(sed -n 's/^ENV //p' packaging/Containerfile | sed 's/:8080$/:18080/')
 health=$(sed -n 's/^HEALTHCHECK .* CMD \["\(.*\)"\]$/\1/p' packaging/Containerfile | sed 's/", "/ /g')
 [ "$health" = "viewgate healthcheck" ] || fail "the Containerfile's health check is another: $health"
+[ "$(grep -l 'podman build --format docker ' packaging/Containerfile docs/operating.md | wc -l)" = 2 ] || fail "podman leaves the health check out of an image of OCI's format"
 healthy() { inside env $settings $health; }
 inside apt-get install -y -q --no-install-recommends postgresql-15 >"$dir/install.log" 2>&1 || { tail -20 "$dir/install.log"; fail "no PostgreSQL"; }
 inside install -d -o viewgate -g viewgate /srv/viewgate
