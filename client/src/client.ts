@@ -168,10 +168,18 @@ export class Client<M extends AnyModel = Untyped> implements Host {
     this.takeEvent({ type: 'stop' });
   }
 
-  /** For what comes beside the core: see extension.ts. Returns what sends a message's text, where there is a connection. */
+  /**
+   * For what comes beside the core: see extension.ts. Returns what sends a message's text, where there is a connection. One that has greeted
+   * without it is made anew.
+   */
   extend(extension: Extension): (text: string) => void {
     this.allExtensions.push(extension);
     Object.assign(this.machine.moreHello, extension.greeting);
+    const code = 1001;
+    if (this.socket) {
+      this.dropSocket(code);
+      this.takeEvent({ type: 'closed', code });
+    }
     return (text) => this.socket?.send(text);
   }
 

@@ -359,7 +359,7 @@ export function randomName(): string {
   return Array.from({ length: 3 }, () => Math.random().toString(36).slice(2, 13)).join('');
 }
 
-/** Lets a client write. Made right after `connect`, so that the first greeting names it. */
+/** Lets a client write. Made right after `connect`, so that the first greeting names it: later, the client connects anew. */
 export function writer<M extends AnyModel = Untyped>(client: Client<M>, options: WriterOptions = {}): Writer<M> {
   return new Writer(client, options);
 }

@@ -131,6 +131,10 @@ export class Link {
       this.subscribe(message as never);
     } else if (message['type'] === 'unsubscribe') {
       this.unsubscribe(String(message['id']));
+    } else if (message['type'] === 'mutate' && this.client === '') {
+      const { space, number } = message;
+      const because = { code: 'bad_request', message: 'hello named no client: mutations are numbered under one' };
+      this.answers.push(JSON.stringify({ type: 'error', ...because, space, number }));
     } else if (message['type'] === 'mutate') {
       const answer = this.ledger.desk.process(this.client, message as never);
       if (this.ledger.desk.lost > 0) this.ledger.desk.lost--;

@@ -2,7 +2,7 @@
 // Method: real sockets to a gateway in memory that numbers, replays and refuses as the protocol says.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ordered, writer, type MutationRejected, type Optimistic } from '@viewgate/client';
+import { optimistic, ordered, writer, type MutationRejected, type Optimistic } from '@viewgate/client';
 import { eventually, type FakeServer } from '../support/fake_server.js';
 import { WriteQueue } from '../../../client/src/write_queue.js';
 import type { Watched } from '../../../client/src/writer.js';
@@ -57,6 +57,16 @@ describe('writing', () => {
     await accounts.delete([5]);
     await eventually('nothing is pending', () => [...write.pending()].length === 0 && accounts.size === 0);
     expect(seen).toEqual(['entered 1', 'updated 2', 'gone 2']);
+  });
+
+  it('a_client_that_is_online_already_may_write_all_the_same', async () => {
+    const client = pages.connect();
+    const view = client.subscribe<Account>('above', { space: '1', params: { low: -10 } });
+    await view.whenReady();
+    const accounts = optimistic<Account>(writer(client), view, { collection: 'accounts', key: ['id'] });
+    expect(await reasonOf(accounts.create({ id: 5, a: 1, b: 'x' }))).toBe('applied');
+    await eventually('it is seen', () => view.get([5])?.a === 1);
+    expect(client.status).toBe('online');
   });
 
   it('a_rejected_mutation_is_taken_back_with_its_reason', async () => {
