@@ -228,10 +228,13 @@ bool Connection::take_body(std::string_view bytes) {
 /// A browser tells its page nothing of a refused upgrade: who runs the node must find it here.
 void Connection::refuse_handshake(const HandshakeRefused& refused, Now now) {
   host_.fanout.tally().count(refused.reason);
+  correlation_.traceparent = refused.traceparent;
   const bool is_page = refused.reason == RefusalReason::origin;
-  log::write_sparingly(
-      log::Level::info, "socket_refused",
-      {correlation_.connection_field(), {"reason", refused.answer.text}, {is_page ? "origin" : "", refused.origin}});
+  log::write_sparingly(log::Level::info, "socket_refused",
+                       {correlation_.connection_field(),
+                        correlation_.trace_field(),
+                        {"reason", refused.answer.text},
+                        {is_page ? "origin" : "", refused.origin}});
   answer_and_leave(handshake_response(refused.answer), now);
 }
 

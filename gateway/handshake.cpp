@@ -107,6 +107,15 @@ HandshakeOutcome check_upgrade(const HttpHead& request) {
   return HandshakeAccepted{accept_value(key), *std::move(ticket), std::string(given_traceparent(request))};
 }
 
+HandshakeOutcome check_request(const HttpHead& request, const HandshakePolicy& policy) {
+  if (request.has_body()) return HandshakeRefused{{400, "the request must have no body"}};
+  // The target is compared as it came: no decoding, no collapsing, no query. What is not the path is not here.
+  if (request.target != socket_path) return HandshakeRefused{{404, "there is nothing here"}};
+  if (request.method != "GET") return HandshakeRefused{{400, "the socket is opened by GET"}};
+  if (const auto refused = check_origin(request, policy)) return *refused;
+  return check_upgrade(request);
+}
+
 }  // namespace
 
 bool is_origin(std::string_view text) {
@@ -150,12 +159,9 @@ HandshakeOutcome check_handshake(std::string_view head, const HandshakePolicy& p
   const auto parsed = parse_http_head(head);
   if (const auto* refused = std::get_if<HttpRefused>(&parsed)) return HandshakeRefused{*refused};
   const auto& request = std::get<HttpHead>(parsed);
-  if (request.has_body()) return HandshakeRefused{{400, "the request must have no body"}};
-  // The target is compared as it came: no decoding, no collapsing, no query. What is not the path is not here.
-  if (request.target != socket_path) return HandshakeRefused{{404, "there is nothing here"}};
-  if (request.method != "GET") return HandshakeRefused{{400, "the socket is opened by GET"}};
-  if (const auto refused = check_origin(request, policy)) return *refused;
-  return check_upgrade(request);
+  auto outcome = check_request(request, policy);
+  if (auto* refused = std::get_if<HandshakeRefused>(&outcome)) refused->traceparent = given_traceparent(request);
+  return outcome;
 }
 
 std::string handshake_response(const HandshakeAccepted& accepted) {

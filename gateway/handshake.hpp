@@ -63,7 +63,8 @@ inline constexpr std::array<std::string_view, 3> refusal_reasons{"origin", "upgr
 struct HandshakeRefused {
   HttpRefused answer;
   RefusalReason reason = RefusalReason::malformed;
-  std::string origin = {};  ///< as it came, if that is the reason
+  std::string origin = {};       ///< as it came, if that is the reason
+  std::string traceparent = {};  ///< as it came, well-formed; empty: none came
 };
 using HandshakeOutcome = std::variant<HandshakeAccepted, HandshakeRefused>;
 

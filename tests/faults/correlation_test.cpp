@@ -220,6 +220,9 @@ TEST_F(Correlation, a_trace_is_in_the_lines_and_goes_on_with_the_mutation) {
   const std::string id = id_in(socket.read_until("\r\n\r\n"));
   socket.send(text_frame(R"({"type":"hello","protocol":1,"token":"none"})"));
   EXPECT_TRUE(has_line(gateway, "token_refused", id, "trace=" + trace));
+  request.extra_headers += "Origin: https://elsewhere.example\r\n";
+  EXPECT_TRUE(
+      has_line(gateway, "socket_refused", id_in(head_of(gateway.port(), upgrade_bytes(request))), "trace=" + trace));
 }
 
 TEST_F(Correlation, a_flood_leaves_a_few_lines_and_their_number) {
