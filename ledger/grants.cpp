@@ -30,7 +30,8 @@ with wanted(place, kind, object, name, privilege, optional) as (
       'lock_space', 'look', 'moves', 'need_read_committed', 'number', 'object_text', 'open_mutation', 'open_mutations',
       'places', 'position_stamp', 'prunable', 'prune_batch', 'prune_before', 'pruner_lock', 'random_mark', 'read_log',
       'receipts', 'retained_from', 'revoke', 'ring', 'settled_head', 'signed_fields', 'signed_id', 'space_key',
-      'told_versions', 'triggers_of', 'use_ticket', 'watermark', 'with_own', 'write_mutation', 'write_mutations', 'writer')
+      'told_versions', 'triggers_of', 'use_ticket', 'waiting_in', 'watermark', 'with_own', 'write_mutation',
+      'write_mutations', 'writer')
   union all select 5, 'schema ', n.oid, quote_ident(n.nspname), 'usage', false
     from pg_namespace n where n.oid in (select c.relnamespace from viewgate.captures k join pg_class c on c.oid = k.relation)
   union all select 5, 'database ', d.oid, quote_ident(d.datname), 'connect', false

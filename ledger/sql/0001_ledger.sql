@@ -523,6 +523,16 @@ begin
   return newest;
 end $$;
 
+-- What waits in a space, where all that is visible in `numbered` (what last_look() has seen) is numbered: found as look() finds it. One
+-- plain query, so that it becomes a part of each that calls it.
+create function viewgate.waiting_in(space text, numbered pg_snapshot) returns setof viewgate.waiting language sql stable as $$
+  select w.* from viewgate.waiting w
+    where w.txid >= coalesce(pg_snapshot_xmax(numbered), '0') and w.space = waiting_in.space collate "C"
+  union all
+  select w.* from viewgate.waiting w
+    where w.txid = any(array(select pg_snapshot_xip(numbered))) and w.space = waiting_in.space collate "C"
+$$;
+
 -- Numbers a space's waiting transactions: all that are visible, or only those visible in `snapshot`.
 create function viewgate.number(space text, snapshot pg_snapshot default null)
 returns table (head bigint, stamp bigint) language plpgsql
@@ -530,15 +540,16 @@ set search_path = pg_catalog, pg_temp set enable_seqscan = off set plan_cache_mo
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
-  oldest xid8;
+  looked pg_snapshot;
   markers viewgate.waiting[];
 begin
   perform viewgate.lock_space($1);
-  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+  looked := (viewgate.last_look()).seen;
   -- A statement of its own: it sees what was committed while we waited for the lock.
   with gone as (
     delete from viewgate.waiting w
-    where w.txid >= oldest and w.space = wanted and ($2 is null or pg_visible_in_snapshot(w.txid, $2))
+    where w.space = wanted and w.txid = any(array(select i.txid from viewgate.waiting_in(wanted, looked) i
+                                                  where $2 is null or pg_visible_in_snapshot(i.txid, $2)))
     returning w.*
   )
   select array_agg(g::viewgate.waiting order by g.last) into markers from gone g;
@@ -557,10 +568,10 @@ set search_path = pg_catalog, pg_temp set enable_seqscan = off set plan_cache_mo
 #variable_conflict use_column
 declare
   wanted text collate "C" := viewgate.space_key($1);
-  oldest xid8 := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+  looked pg_snapshot := (viewgate.last_look()).seen;
 begin
   if pg_is_in_recovery() then return; end if;
-  if exists (select from viewgate.waiting w where w.txid >= oldest and w.space = wanted) then return; end if;
+  if exists (select from viewgate.waiting_in(wanted, looked)) then return; end if;
   return query select coalesce(s.head, 0), coalesce(s.head_stamp, 0)  -- one that is not there has no commit
     from (select) one left join viewgate.spaces s on s.space = wanted;
 end $$;
@@ -1872,7 +1883,7 @@ declare
   locked boolean[];                          -- per mutation: its record was there, and is ours
   visible boolean[];
   seen pg_snapshot;
-  oldest xid8;
+  looked pg_snapshot;
   waiting text[];
   name text;
 begin
@@ -1881,7 +1892,7 @@ begin
     retained := retained || viewgate.lock_space(name);
   end loop;
   perform set_config('lock_timeout', record_wait, true);
-  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+  looked := (viewgate.last_look()).seen;
   loop
     select array_agg(l.key is not null order by u.nth) into locked
       from (select * from unnest(mutation_space, collections, canonical_keys) with ordinality u(place, collection, key, nth)
@@ -1890,7 +1901,7 @@ begin
                          where r.space = wanted[u.place] and r.collection = u.collection and r.key = u.key
                          for no key update) l on true;
     select pg_current_snapshot(), array_agg(l.key is not null order by u.nth),
-           array(select distinct w.name from viewgate.waiting w where w.txid >= oldest and w.space = any(wanted))
+           array(select distinct w.name from unnest(wanted) u(space) cross join lateral viewgate.waiting_in(u.space, looked) w)
       into seen, visible, waiting
       from unnest(mutation_space, collections, canonical_keys) with ordinality u(place, collection, key, nth)
       left join lateral (select r.key from viewgate.records r
@@ -1944,7 +1955,7 @@ declare
   wanted text collate "C" := viewgate.space_key($1);
   canonical_key text collate "C" := viewgate.canonical($6);
   retained bigint;
-  oldest xid8;
+  looked pg_snapshot;
   value text;
   versions jsonb;
   locked boolean;                            -- the record was there, and is ours
@@ -1958,12 +1969,12 @@ declare
 begin
   retained := viewgate.lock_space($1);
   perform set_config('lock_timeout', record_wait, true);
-  oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+  looked := (viewgate.last_look()).seen;
   loop
     select r.value::text, r.versions into value, versions from viewgate.records r
       where r.space = wanted and r.collection = $5 and r.key = canonical_key for no key update;
     locked := found;
-    select pg_current_snapshot(), exists (select from viewgate.waiting w where w.txid >= oldest and w.space = wanted),
+    select pg_current_snapshot(), exists (select from viewgate.waiting_in(wanted, looked)),
            locked or exists (select from viewgate.records r where r.space = wanted and r.collection = $5 and r.key = canonical_key),
            s.head, l.principal, l.last
       into seen, waits, visible, head, principal, last
@@ -2021,7 +2032,7 @@ declare
   name text;
   written bigint;
   is_printed boolean;
-  oldest xid8;
+  looked pg_snapshot;
   markers viewgate.waiting[];
 begin
   foreach name in array spaces loop wanted := wanted || viewgate.space_key(name); end loop;
@@ -2078,12 +2089,12 @@ begin
   if false = any(existed) then
     -- Or made it and deleted it again: then ours is there after that, but would stand in the log before it. Whatever waits now has
     -- committed after we looked, and whoever comes to the record from here on waits for us.
-    oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
+    looked := (viewgate.last_look()).seen;
     if exists (
       select from (select distinct u.place, u.collection collate "C" as collection, u.key collate "C" as key
                    from unnest(record_space, record_collections, record_keys, existed) u(place, collection, key, existed)
                    where not u.existed) u
-      cross join lateral (select w.part from viewgate.waiting w where w.txid >= oldest and w.space = wanted[u.place] offset 0) w
+      cross join lateral (select w.part from viewgate.waiting_in(wanted[u.place], looked) w offset 0) w
       cross join lateral (select from viewgate.changes c
                           where c.space = wanted[u.place] and c.part = w.part and c.collection = u.collection and c.key = u.key
                           limit 1) c) then
@@ -2107,7 +2118,7 @@ declare
   wanted text collate "C" := viewgate.space_key($1);
   part bigint := nextval('viewgate.change_counter');
   record jsonb := after::jsonb;
-  oldest xid8;
+  looked pg_snapshot;
 begin
   if record::text <> after then
     raise exception using errcode = 'VG007', message = 'viewgate.write_mutation: a record is not as jsonb prints it';
@@ -2127,8 +2138,8 @@ begin
       raise exception using errcode = '40001', message = 'viewgate.write_mutation: the record was made meanwhile';
     end if;
     if before is null then
-      oldest := coalesce(pg_snapshot_xmin((viewgate.last_look()).seen), '0');
-      if exists (select from (select w.part from viewgate.waiting w where w.txid >= oldest and w.space = wanted offset 0) w
+      looked := (viewgate.last_look()).seen;
+      if exists (select from (select w.part from viewgate.waiting_in(wanted, looked) w offset 0) w
                  cross join lateral (select from viewgate.changes c where c.space = wanted and c.part = w.part
                                      and c.collection = $11 and c.key = $12 limit 1) c) then
         raise exception using errcode = '40001', message = 'viewgate.write_mutation: the record came and went meanwhile';

@@ -370,6 +370,29 @@ TEST_F(Numbering, a_look_finds_what_ran_during_the_last_one_however_late_it_comm
   EXPECT_EQ(rows[1][1], "1");
 }
 
+/// As long as the writer runs, what others deleted after it began stays in the index: dead, and read by whoever comes past it.
+TEST_F(Numbering, what_was_numbered_since_a_long_writer_began_costs_whoever_asks_for_one_space_nothing) {
+  PgSession slow = ledger_.connect();
+  slow.run("begin; insert into t values (1, 'b', 'x')");
+  constexpr int commits = 50;
+  for (int i = 0; i < commits; ++i) {
+    ledger_.session().run("insert into t values (" + std::to_string(10 + i) + ", 'a', 'x')");
+    ledger_.number_all();
+  }
+  for (const char* asked :
+       {"select viewgate.number('a')", "select viewgate.settled_head('a')",
+        "select viewgate.open_mutation('a', 'c', 1, '{}', 'managed', '1', '{}', 1000, '1s')",
+        "select viewgate.open_mutations('{a}', '{1}', '{c}', '{1}', '{\"{}\"}', '{1}', '{managed}', "
+        "'{1}', '{}', 1000, '1s')"}) {
+    PgSession asks = ledger_.connect();
+    asks.run(std::string("begin; ") + asked);
+    EXPECT_LE(std::stoi(asks.value("select pg_stat_get_xact_tuples_returned('viewgate.waiting_pkey'::regclass)")), 10)
+        << asked;
+  }
+  slow.run("commit");
+  EXPECT_EQ(ledger_.session().value("select head from viewgate.number('b')"), "1") << "and the writer is found";
+}
+
 TEST_F(Numbering, more_than_one_look_can_take_is_taken_by_the_next) {
   ledger_.session().run(
       "insert into viewgate.waiting (txid, space, name, part, changes, last, source, role, at) "
