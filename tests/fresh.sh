@@ -26,6 +26,7 @@ if [ ! -x "$dir/usr/bin/apt-get" ]; then
   echo "── debootstrap of bookworm"
   debootstrap --variant=minbase --include=ca-certificates,git bookworm "$dir" "$mirror" >"$dir.log" 2>&1 || { tail -20 "$dir.log"; exit 1; }
   rm -f "$dir.log"
+  chmod 755 "$dir"  # its root, which others than root must be able to enter; mktemp's is 0700, and not every debootstrap sets it
 fi
 for m in proc sys dev dev/pts dev/shm; do mountpoint -q "$dir/$m" || mount --rbind "/$m" "$dir/$m" 2>/dev/null || mount --bind "/$m" "$dir/$m"; done
 mount --make-rslave "$dir/dev" 2>/dev/null || true

@@ -44,6 +44,7 @@ mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep 
 echo "── debootstrap of bookworm"
 debootstrap --variant=minbase --include=ca-certificates bookworm "$dir" $mirror >"$dir.log" 2>&1 || { tail -20 "$dir.log"; fail "no debootstrap"; }
 rm -f "$dir.log"
+chmod 755 "$dir"  # mktemp's is 0700, and not every debootstrap sets it
 for m in proc dev; do mount --bind "/$m" "$dir/$m"; done
 cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
 cp -L /etc/ssl/certs/ca-certificates.crt "$dir/etc/ssl/certs/ca-certificates.crt"
@@ -74,7 +75,7 @@ env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 $settings chroot --usersp
   viewgate serve --config /etc/viewgate/viewgate.toml --embedded /srv/viewgate/db --apply /srv/model.sql >"$dir/serve.log" 2>&1 &
 pid=$!
 for _ in $(seq 240); do healthy >/dev/null 2>&1 && break; kill -0 $pid 2>/dev/null || break; sleep 0.5; done
-healthy || { tail -20 "$dir/serve.log"; fail "it does not come up"; }
+{ kill -0 "$pid" 2>/dev/null && healthy; } || { tail -20 "$dir/serve.log"; fail "it does not come up"; }
 kill -TERM "$pid"
 wait "$pid" || { tail -20 "$dir/serve.log"; fail "it does not stop with status 0"; }
 
