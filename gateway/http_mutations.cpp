@@ -128,7 +128,7 @@ void HttpMutations::answer_mutation(const std::string& space, const auth::Princi
   auto offered = offer_mutation(*model, principal, body.client, std::move(body.mutate), options_.values);
   if (const auto* error = std::get_if<Error>(&offered)) return say(*reply, *error);
   heed_revocations(std::get<MutationOffer>(offered), verifier_, principal);
-  asio::post(io_, [this, model, principal, offer = std::get<MutationOffer>(std::move(offered)),
+  asio::post(io_, [this, model, principal = principal, offer = std::get<MutationOffer>(std::move(offered)),
                    reply = std::move(reply)]() mutable {
     MutationCall call = std::move(offer.call);
     mutations_.mutate(

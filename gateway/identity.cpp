@@ -137,9 +137,9 @@ void read_keys_of(const Table& source, const toml::table& issuer, auth::TokenVer
       (keys != nullptr ? 1 : 0) + (issuer.contains("jwks_url") ? 1 : 0) + (issuer.contains("jwks_file") ? 1 : 0);
   if (ways != 1) source.refuse(issuer, "exactly one of key, jwks_file and jwks_url says which keys");
   if (keys != nullptr) {
-    auto list = read_keys(source, *keys);
+    const auto list = read_keys(source, *keys);
     try {
-      row.keys = auth::KeySet(std::move(list));
+      row.keys = auth::KeySet(list);
     } catch (const std::invalid_argument& problem) {
       source.refuse(issuer, problem.what());
     }

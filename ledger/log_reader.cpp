@@ -249,7 +249,7 @@ pg::Task<std::optional<Position>> Reader::Work::open_settled(pg::Connection& rea
   ask.params.emplace_back(query.space);
   auto opened = co_await open(reader, std::move(statements), deadline);
   if (!opened) co_return opened.error();
-  if (opened->back().size() > 0) co_return std::optional<Position>(position_of(opened->back()[0]));
+  if (!opened->back().empty()) co_return std::optional<Position>(position_of(opened->back()[0]));
   auto ended = co_await reader.exec_script("commit", time_left(deadline));
   if (!ended) co_return ended.error();
   co_return std::optional<Position>();
