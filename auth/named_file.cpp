@@ -48,7 +48,7 @@ ssize_t read_some(int file, char* into, std::size_t bytes) {
 }  // namespace
 
 std::string read_named(const std::string& path, FileKind kind, std::size_t bytes_max) {
-  constexpr std::size_t step = 64 * 1024;
+  constexpr std::size_t step = std::size_t{64} * 1024;
   struct stat found {};
   if (::stat(path.c_str(), &found) == 0) check_kind(path, found, kind);
   const int waiting = kind == FileKind::regular ? O_NONBLOCK : 0;

@@ -14,7 +14,7 @@ enum class FileKind : std::uint8_t {
 };
 
 /// Settings, keys and certificates have no more.
-inline constexpr std::size_t named_file_bytes_max = 1024 * 1024;
+inline constexpr std::size_t named_file_bytes_max = std::size_t{1024} * 1024;
 
 /// Throws std::runtime_error: it cannot be read, is not of the kind, or larger than `bytes_max`; the text names it.
 [[nodiscard]] std::string read_named(const std::string& path, FileKind kind, std::size_t bytes_max);

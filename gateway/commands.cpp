@@ -142,7 +142,7 @@ void check_snapshot_directory(const Config& config) {
 }
 
 std::string read_document(const std::string& path) {
-  constexpr std::size_t bytes_max = 16 * 1024 * 1024;
+  constexpr std::size_t bytes_max = std::size_t{16} * 1024 * 1024;
   return read_file(path, auth::FileKind::any, bytes_max);
 }
 
