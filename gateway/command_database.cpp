@@ -86,7 +86,8 @@ bool CommandDatabase::has_rows(const std::string& space) {
         "'exists (select from only %s r where to_jsonb(r.%I) #>> ''{}'' = wanted.name)' end, c.relation, "
         "c.space_column), ' or ' order by a.atttypid <> 'text'::regtype), 'false') from viewgate.captures c "
         "join pg_attribute a on a.attrelid = c.relation and a.attname = c.space_column and not a.attisdropped "
-        "where has_table_privilege(c.relation, 'select')",
+        "join pg_class k on k.oid = c.relation "
+        "where has_table_privilege(c.relation, 'select') and has_schema_privilege(k.relnamespace, 'usage')",
         pg::Params());
     const auto found =
         exec("select " + tables[0].string(0) + " from (select $1::text as name) wanted", pg::Params(1, space));

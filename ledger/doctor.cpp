@@ -93,16 +93,18 @@ with waiting as (
   from viewgate.waiting w having count(*) > 0
 ), holders as (
   select string_agg(case when l.pid is null then 'a prepared transaction' else format('process %s (%s)', l.pid,
-           concat_ws(', ', nullif(a.application_name, ''), a.usename, a.state, 'since ' || a.xact_start)) end, '; ') as text
+           concat_ws(', ', nullif(a.application_name, ''), a.usename, a.state, 'since ' || a.xact_start)) end, '; ')
+           filter (where l.pid is null or a.xact_start < now() - interval '1 second') as text,
+         bool_or(l.pid is not null and a.xact_start is null) as hidden
   from (select distinct l.pid from pg_locks l
         where l.relation = 'viewgate.horizons'::regclass and l.mode in ('RowShareLock', 'RowExclusiveLock') and l.granted
           and l.database = (select d.oid from pg_database d where d.datname = current_database())) l
   left join pg_stat_activity a on a.pid = l.pid
-  where a.xact_start is null or a.xact_start < now() - interval '1 second'
 )
 select case when w.late then 'warn' else 'ok' end,
        concat(format('%s transactions wait for their numbers, the oldest, of space %L, began at %s', w.n, w.name, w.oldest),
-              case when w.late then coalesce(': rows of spaces are locked by ' || h.text, ': does a node run?') end)
+              case when w.late then coalesce(': rows of spaces are locked by ' || h.text, concat(': does a node run?', case when h.hidden
+                then ' Sessions that lock rows of spaces are shown to members of pg_read_all_stats' end)) end)
 from waiting w cross join holders h)";
 
 // The newest commits of the spaces that have most: none missing, none without a stamp, as many changes as they say.

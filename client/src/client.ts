@@ -175,10 +175,10 @@ export class Client<M extends AnyModel = Untyped> implements Host {
   extend(extension: Extension): (text: string) => void {
     this.allExtensions.push(extension);
     Object.assign(this.machine.moreHello, extension.greeting);
-    const code = 1001;
     if (this.socket) {
-      this.dropSocket(code);
-      this.takeEvent({ type: 'closed', code });
+      // Browsers let pages say 1000 and their own codes, and nothing else.
+      this.dropSocket(1000);
+      this.takeEvent({ type: 'closed', code: 1001 });
     }
     return (text) => this.socket?.send(text);
   }

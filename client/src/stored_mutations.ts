@@ -136,7 +136,7 @@ export class OwnMutations implements MutationStore {
 
   async abandoned(): Promise<readonly MutationStore[]> {
     const { opened, lock, turn, principal } = this;
-    if (opened === undefined || lock === undefined || this.isOurs !== true) return [];
+    if (opened === undefined || lock === undefined || !(await this.isOurs)) return [];
     const { stored = new Map() as StoredClients } = (await readMutations(opened.database, this.onError)) ?? {};
     const held = new Map<string, NameLock>();
     for (const client of stored.keys()) {

@@ -167,6 +167,7 @@ export class Writer<M extends AnyModel = Untyped> {
   private async adopt(): Promise<void> {
     const stores = this.leader === undefined ? await this.store?.abandoned?.() : undefined;
     if (stores === undefined || stores.length === 0) return;
+    if (this.gate.status === 'closed') return stores.forEach((store) => store.rest?.(true));
     for (const store of stores) {
       const relay = new Writer(this.line(), { store, patience: this.patience }, this);
       relay.onChange(() => this.listeners.tell());

@@ -230,9 +230,9 @@ TEST_F(Running, what_is_no_file_in_the_place_of_one_holds_up_nobody_and_changes_
   const auto expect_refused = [&](const File& place, const std::string& what) {
     const std::size_t before = gateway.log().size();
     gateway.process().signal(SIGHUP);
-    ASSERT_TRUE(eventually([&] { return gateway.log().find("config_not_reloaded", before) != std::string::npos; }))
-        << place.path;
-    EXPECT_TRUE(logged(gateway, place.path + " " + what)) << gateway.log().substr(before);
+    ASSERT_TRUE(eventually([&] { return gateway.log().find("config_not_reloaded", before) != std::string::npos; }) &&
+                eventually([&] { return gateway.log().find(place.path + " " + what, before) != std::string::npos; }))
+        << place.path << " " << what << ": " << gateway.log().substr(before);
     EXPECT_THAT(upgrade_from(gateway, "https://a.example"), HasSubstr(" 101 "));
     EXPECT_THAT(upgrade_from(gateway, "https://b.example"), HasSubstr(" 403 "));
     WsClient another(gateway.port(), line.reader());

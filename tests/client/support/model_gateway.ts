@@ -114,6 +114,7 @@ export class Link {
   /** Receipts of commits that not every view of their space has come to. */
   private readonly owed: { readonly space: string; readonly sequence: number; readonly text: string }[] = [];
   private client = '';
+  private isGreeted = false;
 
   constructor(private readonly ledger: Ledger, private readonly random: Random, private readonly principal = 'alice') {}
 
@@ -124,6 +125,7 @@ export class Link {
 
   private handle(message: Record<string, unknown>): void {
     if (message['type'] === 'hello') {
+      this.isGreeted = true;
       this.client = String(message['client'] ?? '');
       const limits = '"expires_in":300,"heartbeat":20,"message_bytes":65536,"subscriptions":128';
       this.answers.push(`{"type":"welcome","principal":"${this.principal}",${limits}}`);
@@ -188,7 +190,8 @@ export class Link {
       if (ready.length > 1) out.push(`{"type":"at","space":"${space}","sequence":"${at}"}`);
     }
     this.moved.clear();
-    if (out.length === 0 && this.random.chance(10)) out.push('{"type":"ping"}');
+    // Before `welcome` a gateway says nothing.
+    if (out.length === 0 && this.random.chance(10) && this.isGreeted) out.push('{"type":"ping"}');
   }
 
   /** Whether everything was said. */

@@ -52,6 +52,11 @@ export class WritePages<R extends Account = Account> {
         sent.push(data);
         super.send(data);
       }
+      /** As browsers do, and ws does not. */
+      override close(code = 1000): void {
+        if (code !== 1000 && !(code >= 3000 && code <= 4999)) throw new DOMException(`a page may not close with ${code}`, 'InvalidAccessError');
+        super.close(code);
+      }
     }
     const client = connect({ url: this.url, token: () => 'token', timers, WebSocket: Recorded as unknown as SocketConstructor });
     this.clients.push(client);

@@ -159,6 +159,20 @@ describe('what several pages left', () => {
     await eventually('all is applied', () => applied().length === 3 && page.write.unanswered === 0);
   });
 
+  it('is_gone_on_with_by_a_client_that_is_started_again_and_online_before_it_has_its_name_back', async () => {
+    await left(1, 2);
+    const page = await open();
+    await eventually('it shows', () => page.write.unanswered === 3);
+    page.client.close();
+    let free = (): void => undefined;
+    void locks.request(`viewgate alice ${page.write.client}`, {}, () => new Promise<void>((resolve) => (free = resolve)));
+    page.client.retry();
+    page.goOnline();
+    await eventually('it is online', () => page.client.status === 'online');
+    free();
+    await eventually('all is applied', () => applied().length === 3 && page.write.unanswered === 0);
+  });
+
   it('and_is_rejected_is_told_to_this_one', async () => {
     await left(1, 2);
     const page = await open();
