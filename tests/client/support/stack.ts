@@ -122,7 +122,19 @@ export class Stack {
   readonly environment = environment();
 
   /** At the address of the first time: a page knows no other. */
+  /** On the ports that it had, which somebody else's connection may have taken for a moment. */
   async startGateway(): Promise<void> {
+    for (const end = Date.now() + 10_000; ; ) {
+      try {
+        return await this.serve();
+      } catch (error) {
+        if (!String(error).includes('in use') || Date.now() > end) throw error;
+      }
+      await new Promise((next) => setTimeout(next, 100));
+    }
+  }
+
+  private async serve(): Promise<void> {
     const readyFile = join(this.folder, 'ready');
     rmSync(readyFile, { force: true });
     const flags = ['--database', this.database, '--listen', this.gatewayAddress, '--ready-file', readyFile];
